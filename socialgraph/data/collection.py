@@ -1,0 +1,278 @@
+"""What is ranked: documents, queries, graded judgements and candidate lists."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import abstractmethod
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
+from dataclasses import dataclass
+from typing import TypeVar, cast
+
+from socialgraph.errors import InputError, OptionError
+
+Queries = dict[str, str]
+"""Query id -> text."""
+Qrels = dict[str, dict[str, int]]
+"""Query id -> document id -> grade. A grade of 1 or more means relevant."""
+Run = dict[str, dict[str, float]]
+"""Query id -> document id -> score, higher is better."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document. `title` is empty where the source has none."""
+
+    doc_id: str
+    text: str
+    title: str = ""
+
+    @property
+    def full_text(self) -> str:
+        """Title and text on lines of their own, or the text alone where there is no title."""
+        return f"{self.title}\n{self.text}" if self.title else self.text
+
+
+class StoredDocuments(Mapping[str, Document]):
+    """Documents that stay on disk: read one by id, or all in storage order.
+
+    A subclass gives `__getitem__`, `__len__`, `__iter__` and `stream`. It must survive `fork` and pickling, because
+    the workers of a DataLoader read documents too. Its repr must be cheap: it stands in the collection's repr.
+    """
+
+    @abstractmethod
+    def stream(self) -> Iterator[Document]:
+        """Yield every document once, in storage order, with one pass over the file."""
+
+    def values(self) -> ValuesView[Document]:
+        """Every document, by one pass instead of one look-up each."""
+        return _StreamedValues(self)
+
+    def items(self) -> ItemsView[str, Document]:
+        """Every (id, document), by one pass instead of one look-up each."""
+        return _StreamedItems(self)
+
+
+class _StreamedValues(ValuesView[Document]):
+    _mapping: StoredDocuments
+
+    def __iter__(self) -> Iterator[Document]:
+        return self._mapping.stream()
+
+
+class _StreamedItems(ItemsView[str, Document]):
+    _mapping: StoredDocuments
+
+    def __iter__(self) -> Iterator[tuple[str, Document]]:
+        return ((document.doc_id, document) for document in self._mapping.stream())
+
+
+class Split:
+    """Queries with their judgements and candidates.
+
+    Each of the three may be given as a value or as a function without arguments that loads it; the function is
+    called at most once, when the value is first asked for.
+
+    Parameters
+    ----------
+    queries
+        The queries of this split.
+    qrels
+        The judgements. Queries without any are allowed: they are ranked but not measured.
+    candidates
+        What is re-ranked for each query, or None where a first stage must still retrieve it.
+    """
+
+    def __init__(
+        self,
+        queries: Queries | Callable[[], Queries],
+        qrels: Qrels | Callable[[], Qrels],
+        candidates: Run | Callable[[], Run] | None = None,
+    ) -> None:
+        self._queries = queries
+        self._qrels = qrels
+        self._candidates = candidates
+
+    @property
+    def queries(self) -> Queries:
+        """Query id -> text."""
+        self._queries = _value(self._queries)
+        return self._queries
+
+    @property
+    def qrels(self) -> Qrels:
+        """Query id -> document id -> grade."""
+        self._qrels = _value(self._qrels)
+        return self._qrels
+
+    @property
+    def candidates(self) -> Run | None:
+        """Query id -> document id -> first-stage score; None where there are no candidates yet."""
+        if self._candidates is not None:
+            self._candidates = _value(self._candidates)
+        return self._candidates
+
+    @property
+    def has_candidates(self) -> bool:
+        """Whether there are candidates; unlike `candidates` this loads nothing."""
+        return self._candidates is not None
+
+    def with_candidates(self, run: Run) -> Split:
+        """Return a copy of this split with other candidates."""
+        return Split(self._queries, self._qrels, run)
+
+    def __repr__(self) -> str:
+        if self._candidates is None:
+            candidates = "no candidates"
+        elif callable(self._candidates):
+            candidates = "candidates not read yet"
+        else:
+            candidates = f"{sum(map(len, self._candidates.values())):,} candidates"
+        queries = "queries not read yet" if callable(self._queries) else f"{len(self._queries):,} queries"
+        judged = "judgements not read yet"
+        if not callable(self._qrels):
+            judged = f"{sum(map(len, self._qrels.values())):,} judgements"
+        return f"Split({queries}, {judged}, {candidates})"
+
+
+def _value(given: T | Callable[[], T]) -> T:
+    return given() if callable(given) else given
+
+
+class Collection:
+    """Documents and the splits that ask for them.
+
+    Parameters
+    ----------
+    name
+        What tables and logs call it.
+    documents
+        Documents by id: a dict, or a store on disk (`StoredDocuments`).
+    splits
+        `"train"`, `"dev"`, `"test"`, and any others. Every split but `"train"` is held out from training.
+    """
+
+    def __init__(self, name: str, documents: Mapping[str, Document], splits: Mapping[str, Split]) -> None:
+        self.name = name
+        self.documents = documents
+        self.splits = dict(splits)
+
+    def __getitem__(self, split: str) -> Split:
+        """Return a split by name; an unknown one is an InputError that lists those there are."""
+        try:
+            return self.splits[split]
+        except KeyError:
+            there = ", ".join(self.splits) or "none"
+            raise InputError(f"collection {self.name} has no split {split!r}; there are: {there}") from None
+
+    def with_candidates(self, split: str, run: Run) -> Collection:
+        """Return a copy in which `split` has `run` as its candidates. The documents are shared, not copied."""
+        replaced = self[split].with_candidates(run)
+        return Collection(self.name, self.documents, self.splits | {split: replaced})
+
+    def held_out_documents(self) -> frozenset[str]:
+        """Return ids of the documents that are relevant to a query of any split but `"train"`.
+
+        Training candidates should hold none of them: a model that meets them as negatives learns that what is asked
+        for in the test is never relevant.
+        """
+        held_out: set[str] = set()
+        for name, split in self.splits.items():
+            if name != "train":
+                held_out |= relevant_documents(split.qrels)
+        return frozenset(held_out)
+
+    def check(self) -> None:
+        """Read all candidates and make sure that every one of them is a document of the corpus.
+
+        Raises
+        ------
+        InputError
+            Names the split, the first missing pair in reading order, and how many there are.
+        """
+        for name, split in self.splits.items():
+            if split.candidates is not None:
+                check_candidates(split.candidates, self.documents, f"collection {self.name}, split {name}")
+
+    def __repr__(self) -> str:
+        documents = f"{len(self.documents):,} documents" if isinstance(self.documents, dict) else self.documents
+        lines = [f"  {name}: {split!r}" for name, split in self.splits.items()]
+        return "\n".join([f"Collection({self.name}: {documents}", *lines]) + ")"
+
+
+def relevant_documents(qrels: Qrels) -> set[str]:
+    """Return ids of the documents with a grade of 1 or more for any query."""
+    return {doc_id for grades in qrels.values() for doc_id, grade in grades.items() if grade >= 1}
+
+
+def check_candidates(run: Run, documents: Mapping[str, Document], where: str) -> None:
+    """Raise an InputError that begins with `where` if `run` names a document that `documents` lacks."""
+    named = {doc_id for scores in run.values() for doc_id in scores}
+    missing = {doc_id for doc_id in named if doc_id not in documents}
+    if not missing:
+        return
+    pairs = [(query_id, doc_id) for query_id in run for doc_id in run[query_id] if doc_id in missing]
+    query_id, doc_id = pairs[0]
+    raise InputError(
+        f"{where}: candidate {doc_id!r} of query {query_id!r} is not in the corpus "
+        f"({len(pairs):,} such candidates, {len(missing):,} documents)"
+    )
+
+
+def ranked(scores: Mapping[str, float]) -> list[str]:
+    """Return document ids from best to worst. Equal scores go by document id, the smaller first.
+
+    This is the one order of the package: candidate lists, run files and measures all use it.
+    """
+    return sorted(scores, key=lambda doc_id: (-scores[doc_id], doc_id))
+
+
+def first_ids(ids: Iterable[str], count: int = 3) -> str:
+    """Return the first ids for a message: `q1, q7, q9, ...`."""
+    listed = list(ids)
+    return ", ".join(listed[:count]) + (", ..." if len(listed) > count else "")
+
+
+def hash_fraction(text: str) -> float:
+    """Return a number in [0, 1) that depends on `text` only: the same on every machine and in every version.
+
+    It is the first 8 bytes of the SHA-256 of the UTF-8 text, divided by 2^64 (53 bits of it, so that it stays
+    below 1 in floating point).
+    """
+    head = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+    return (head >> 11) / (1 << 53)
+
+
+def hash_split(ids: Iterable[str], shares: Sequence[float]) -> dict[str, list[str]]:
+    """Divide ids into `train`, `dev` and `test` by the hash of each id alone.
+
+    Each id goes where `hash_fraction(id)` falls among the cumulated shares, so adding ids never moves another one.
+    The shares are met only on average.
+
+    Parameters
+    ----------
+    ids
+        What is divided. Its order is kept inside each part.
+    shares
+        Shares of train, dev and test; not negative, sum 1.
+
+    Raises
+    ------
+    OptionError
+        The shares are not three numbers from 0 to 1 with the sum 1.
+    """
+    if len(shares) != 3 or min(shares) < 0 or abs(sum(shares) - 1) > 1e-9:
+        raise OptionError(f"shares must be three numbers >= 0 (train, dev, test) with the sum 1, got {shares}")
+    parts: dict[str, list[str]] = {"train": [], "dev": [], "test": []}
+    # The last part with a share takes what rounding of the sum leaves over.
+    train, train_dev = shares[0], (shares[0] + shares[1] if shares[2] > 0 else 1.0)
+    for one in ids:
+        fraction = hash_fraction(one)
+        parts["train" if fraction < train else "dev" if fraction < train_dev else "test"].append(one)
+    return parts
+
+
+def restricted(queries: Iterable[str], table: Mapping[str, T]) -> dict[str, T]:
+    """Return the entries of `table` for these queries, in the order of the queries; others are left out."""
+    return cast("dict[str, T]", {query_id: table[query_id] for query_id in queries if query_id in table})

@@ -1,0 +1,103 @@
+"""Reading and writing files so that a file is whole or it is not there."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from socialgraph.errors import InputError
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+@contextmanager
+def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]:
+    r"""Open `path` for writing so that it appears whole or not at all.
+
+    The bytes go to a hidden file beside `path`, reach the disk (fsync), and then take the name of `path` in one
+    step (rename). If the block raises, the hidden file is removed and an older `path` stays as it was. Missing
+    folders are made.
+
+    Parameters
+    ----------
+    path
+        The file to write. Text is UTF-8 with `\n` line ends on every platform.
+    mode
+        `"w"` for text, `"wb"` for bytes.
+    """
+    if mode not in ("w", "wb"):
+        raise ValueError(f"mode must be 'w' or 'wb', got {mode!r}")
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    beside = Path(name)
+    try:
+        text = {"encoding": "utf-8", "newline": "\n"} if mode == "w" else {}
+        with os.fdopen(handle, mode, **text) as file:  # type: ignore[call-overload]
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        # mkstemp makes files that only their owner can read; a result should be as readable as any other file.
+        beside.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
+        os.replace(beside, target)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+    _sync_folder(target.parent)
+
+
+def _umask() -> int:
+    mask = os.umask(0)  # the only portable way to ask is to set it
+    os.umask(mask)
+    return mask
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the rename itself durable, where the platform lets a folder be synced."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def numbered_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
+    r"""Yield (line number from 1, line without its line end) of a file, through gzip where the name ends in `.gz`.
+
+    Lines are bytes and end at `\n` (or `\r\n`) only, so that no character inside a text counts as a line end. A
+    byte order mark at the start is dropped.
+
+    Raises
+    ------
+    InputError
+        The file cannot be opened, or its gzip data is damaged or cut short. The message names the file.
+    """
+    number = 0
+    try:
+        with gzip.open(path, "rb") if str(path).endswith(".gz") else open(path, "rb") as file:
+            for number, line in enumerate(file, start=1):
+                if number == 1 and line.startswith(_BYTE_ORDER_MARK):
+                    line = line[len(_BYTE_ORDER_MARK) :]
+                yield number, line.rstrip(b"\r\n")
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"{path}:{number + 1}: damaged gzip data ({error})") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error})") from None
+
+
+def decoded(line: bytes, where: str) -> str:
+    """Return the line as text; `where` (file:line) is named in the InputError if it is not UTF-8."""
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{where}: not UTF-8 (byte {error.start}: {error.reason})") from None

@@ -1,0 +1,320 @@
+"""A collection from a folder of plain files.
+
+```
+corpus.jsonl[.gz]              one JSON object a line: {"doc_id": "...", "title": "...", "text": "..."}; title may miss
+queries.<split>.tsv            query id, tab, text
+qrels.<split>.txt[.gz]         TREC judgements; may miss
+run.<name>.<split>.txt[.gz]    TREC run, the candidates; may miss, read when first asked for
+```
+
+Reading is strict: a line that is not what it should be is an `InputError` with file and line.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import logging
+import os
+import re
+import shutil
+import warnings
+import zlib
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import IO, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from socialgraph.data.collection import (
+    Collection,
+    Document,
+    Qrels,
+    Queries,
+    Run,
+    Split,
+    StoredDocuments,
+    check_candidates,
+    first_ids,
+    restricted,
+)
+from socialgraph.data.files import atomic_write, decoded, numbered_lines
+from socialgraph.data.trec import is_word, read_qrels, read_run
+from socialgraph.errors import InputError
+
+logger = logging.getLogger(__name__)
+
+
+def load_folder(
+    path: str | os.PathLike[str],
+    candidates: str | None = "bm25",
+    cache: str | os.PathLike[str] | None = None,
+) -> Collection:
+    """Load a collection from a folder of plain files (layout: see the module).
+
+    The corpus is read through once, to check it and to learn where each document begins; after that documents are
+    read from disk by id. The splits are those that have a file of queries. Runs are read when a split's candidates
+    are first asked for.
+
+    Parameters
+    ----------
+    path
+        The folder. Its name becomes the collection's name.
+    candidates
+        Which run gives the candidates: `"bm25"` takes `run.bm25.<split>.txt[.gz]`. A split without such a file has
+        no candidates. None: no split has any.
+    cache
+        Where the unpacked copy of a gzipped corpus is kept: by default the environment variable `SOCIALGRAPH_CACHE`,
+        else `socialgraph` in the user's cache folder. A copy is used again as long as the gzipped file keeps its
+        path, size and time.
+
+    Raises
+    ------
+    InputError
+        A file is missing, malformed (with file and line) or lies outside the folder (through a link); a document or
+        query id comes twice; a query is empty; candidates name a document that the corpus lacks (when they are read).
+
+    Warns
+    -----
+    UserWarning
+        With a count and the first ids: documents without text; judgements on documents that the corpus lacks (they
+        are left out); judgements or candidates of queries that the split lacks (left out).
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder")
+    documents = JsonlDocuments(_either(folder, "corpus.jsonl"), cache)
+    splits = {}
+    for file in sorted(folder.glob("queries.*.tsv")):
+        split = file.name.removeprefix("queries.").removesuffix(".tsv")
+        queries = _read_queries(_inside(folder, file))
+        qrels = _read_qrels(_find(folder, f"qrels.{split}.txt"), queries, documents)
+        run = None if candidates is None else _find(folder, f"run.{_checked_name(candidates)}.{split}.txt")
+        splits[split] = Split(queries, qrels, run and partial(_read_candidates, run, queries, documents))
+    if not splits:
+        raise InputError(f"{folder}: no queries.<split>.tsv in this folder")
+    if candidates is not None and not any(split.has_candidates for split in splits.values()):
+        there = sorted({file.name.split(".")[1] for file in folder.glob("run.*.*.txt*")} - {candidates})
+        if there:
+            raise InputError(f"{folder}: no run.{candidates}.<split>.txt[.gz]; there are runs named {', '.join(there)}")
+    return Collection(folder.resolve().name, documents, splits)
+
+
+class JsonlDocuments(StoredDocuments):
+    """The documents of a `corpus.jsonl` or `corpus.jsonl.gz`, read from disk by id.
+
+    In memory are the ids and 8 bytes for each document. The file is opened anew for each look-up, so that forked or
+    pickled copies never share a position in it. A gzipped corpus is unpacked once into the cache folder, because a
+    gzip file can only be read from its beginning.
+    """
+
+    def __init__(self, path: Path, cache: str | os.PathLike[str] | None = None) -> None:
+        self.path = path
+        self._plain = _unpacked(path, cache) if path.suffix == ".gz" else path
+        self._rows: dict[str, int] = {}
+        self._offsets: npt.NDArray[np.int64]
+        self._index()
+
+    def _index(self) -> None:
+        """Read the whole file once: check each line, learn ids and offsets."""
+        offsets = []
+        empty = []
+        with open(self._plain, "rb") as file:
+            for number, offset, line in _raw_lines(file):
+                document = _document(line, f"{self.path}:{number}")
+                if document.doc_id in self._rows:
+                    raise InputError(
+                        f"{self.path}:{number}: document id {document.doc_id!r} comes twice "
+                        f"(first in line {self._rows[document.doc_id] + 1})"
+                    )
+                self._rows[document.doc_id] = len(offsets)
+                offsets.append(offset)
+                if not document.text.strip():
+                    empty.append(document.doc_id)
+        if not offsets:
+            raise InputError(f"{self.path}: the corpus is empty")
+        self._offsets = np.array(offsets, dtype=np.int64)
+        if empty:
+            warnings.warn(f"{self.path}: {len(empty)} documents have no text: {first_ids(empty)}", stacklevel=4)
+
+    def __getitem__(self, doc_id: str) -> Document:
+        row = self._rows[doc_id]
+        with open(self._plain, "rb") as file:
+            file.seek(int(self._offsets[row]))
+            document = _document(file.readline(), f"{self.path}:{row + 1}")
+        if document.doc_id != doc_id:
+            raise InputError(f"{self.path}:{row + 1}: changed since it was loaded (expected document {doc_id!r})")
+        return document
+
+    def __contains__(self, doc_id: object) -> bool:
+        return doc_id in self._rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def stream(self) -> Iterator[Document]:
+        """Yield every document in the order of the file."""
+        with open(self._plain, "rb") as file:
+            for number, _, line in _raw_lines(file):
+                yield _document(line, f"{self.path}:{number}")
+
+    def __repr__(self) -> str:
+        return f"{len(self):,} documents in {self.path.name}"
+
+
+def _raw_lines(file: IO[bytes]) -> Iterator[tuple[int, int, bytes]]:
+    """Yield (line number, offset, line)."""
+    offset = 0
+    for number, line in enumerate(file, start=1):
+        yield number, offset, line
+        offset += len(line)
+
+
+def _document(line: bytes, where: str) -> Document:
+    """Return the document of one line; `where` is file:line."""
+    text = decoded(line, where).removeprefix("\ufeff")  # a byte order mark may stand at the start of a file
+    try:
+        entry = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        shown = text.strip()[:60]
+        raise InputError(f"{where}: expected a JSON object, got {shown!r} ({error})") from None
+    if not isinstance(entry, dict):
+        raise InputError(f"{where}: expected a JSON object, got {type(entry).__name__}")
+    values = []
+    for key, default in (("doc_id", None), ("text", None), ("title", "")):
+        value = entry.get(key, default)
+        if key not in entry and default is None:
+            raise InputError(f"{where}: the key {key!r} is missing; there are: {', '.join(map(repr, entry)) or 'none'}")
+        if not isinstance(value, str):
+            raise InputError(f"{where}: {key!r} must be a string, got {type(value).__name__} {str(value)[:40]!r}")
+        if "\\u" in text and not _is_unicode(value):
+            raise InputError(f"{where}: {key!r} holds half of a surrogate pair, which is no character")
+        values.append(value)
+    doc_id, body, title = values
+    if not is_word(doc_id):
+        raise InputError(f"{where}: 'doc_id' must be one word without blanks, got {doc_id!r}")
+    return Document(doc_id, body, title)
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _read_queries(file: Path) -> Queries:
+    queries: Queries = {}
+    for number, line in numbered_lines(file):
+        where = f"{file}:{number}"
+        columns = decoded(line, where).split("\t")
+        if len(columns) != 2:
+            raise InputError(f"{where}: expected query id, tab, text; got {len(columns)} columns in {line[:80]!r}")
+        query_id, text = columns[0], columns[1].strip()
+        if not is_word(query_id):
+            raise InputError(f"{where}: a query id must be one word without blanks, got {query_id!r}")
+        if query_id in queries:
+            raise InputError(f"{where}: query id {query_id!r} comes twice")
+        if not text:
+            raise InputError(f"{where}: query {query_id!r} is empty")
+        queries[query_id] = text
+    return queries
+
+
+def _read_qrels(file: Path | None, queries: Queries, documents: JsonlDocuments) -> Qrels:
+    if file is None:
+        return {}
+    qrels = read_qrels(file)
+    _warn_strangers(file, [query_id for query_id in qrels if query_id not in queries], "judgements")
+    qrels = restricted(queries, qrels)
+    unknown = [doc_id for grades in qrels.values() for doc_id in grades if doc_id not in documents]
+    if unknown:
+        warnings.warn(
+            f"{file}: {len(unknown)} judgements are on documents that are not in the corpus and are left out: "
+            f"{first_ids(unknown)}",
+            stacklevel=3,
+        )
+        qrels = {query_id: {d: g for d, g in grades.items() if d in documents} for query_id, grades in qrels.items()}
+    return {query_id: grades for query_id, grades in qrels.items() if grades}
+
+
+def _read_candidates(file: Path, queries: Queries, documents: JsonlDocuments) -> Run:
+    logger.info("reading %s", file)
+    run = read_run(file)
+    _warn_strangers(file, [query_id for query_id in run if query_id not in queries], "candidates")
+    run = restricted(queries, run)
+    check_candidates(run, documents, str(file))
+    return run
+
+
+def _warn_strangers(file: Path, query_ids: list[str], what: str) -> None:
+    if query_ids:
+        warnings.warn(
+            f"{file}: {what} of {len(query_ids)} queries that this split does not have are left out: "
+            f"{first_ids(query_ids)}",
+            stacklevel=4,
+        )
+
+
+def _checked_name(candidates: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_+-][A-Za-z0-9_+.-]*", candidates):
+        raise InputError(f"the name of a run is letters, digits and any of _ + - . only, got {candidates!r}")
+    return candidates
+
+
+def _find(folder: Path, name: str) -> Path | None:
+    """Return `name` or `name.gz` in the folder, whichever is there; both at once are an error."""
+    found = [file for file in (folder / name, folder / f"{name}.gz") if file.exists()]
+    if len(found) == 2:
+        raise InputError(f"{folder}: both {name} and {name}.gz are there; keep one")
+    return _inside(folder, found[0]) if found else None
+
+
+def _either(folder: Path, name: str) -> Path:
+    file = _find(folder, name)
+    if file is None:
+        raise InputError(f"{folder}: neither {name} nor {name}.gz is in this folder")
+    return file
+
+
+def _inside(folder: Path, file: Path) -> Path:
+    """Return `file` if it truly lies in the folder: a link must not lead out of it."""
+    if not file.resolve().is_relative_to(folder.resolve()):
+        raise InputError(f"{file}: leads out of the folder, to {file.resolve()}")
+    return file
+
+
+def _unpacked(path: Path, cache: str | os.PathLike[str] | None) -> Path:
+    """Return an unpacked copy of a gzipped file in the cache folder; make it if it is not there yet."""
+    real = path.resolve()
+    stat = real.stat()
+    key = hashlib.sha256(f"{real}\n{stat.st_size}\n{stat.st_mtime_ns}".encode()).hexdigest()[:16]
+    copy = _cache_folder(cache) / "corpus" / f"{real.parent.name}-{key}.jsonl"
+    if copy.exists():
+        return copy
+    logger.info("unpacking %s into %s", path, copy)
+    try:
+        with gzip.open(path, "rb") as packed, atomic_write(copy, "wb") as plain:
+            shutil.copyfileobj(cast("IO[bytes]", packed), plain, 1 << 20)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"{path}: damaged gzip data ({error})") from None
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be unpacked into {copy.parent} ({error}); set SOCIALGRAPH_CACHE to a folder with room"
+        ) from None
+    return copy
+
+
+def _cache_folder(cache: str | os.PathLike[str] | None) -> Path:
+    if cache is None:
+        cache = os.environ.get("SOCIALGRAPH_CACHE")
+    if cache:
+        return Path(cache)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "socialgraph"

@@ -1,0 +1,255 @@
+"""Collections of ir_datasets, by their ids: https://ir-datasets.com.
+
+The library finds its files in the folder named by the environment variable `IR_DATASETS_HOME`, which it reads when it
+is first imported (here: when the first collection is loaded). Documents are read by id from its docs store and are
+never all in memory; the store is built when the first document is asked for.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from socialgraph.data.collection import (
+    Collection,
+    Document,
+    Qrels,
+    Queries,
+    Run,
+    Split,
+    StoredDocuments,
+    first_ids,
+    hash_split,
+    relevant_documents,
+    restricted,
+)
+from socialgraph.errors import InputError
+
+
+def load_irds(
+    test: str,
+    dev: str | None = None,
+    train: str | None = None,
+    shares: Sequence[float] | None = (0.6, 0.2, 0.2),
+) -> Collection:
+    """Load a collection of ir_datasets.
+
+    With `dev` or `train`, each id becomes the split of that name. With `test` alone its judged queries are divided
+    into train, dev and test by a hash of the query id (`hash_split`), and queries without judgements are left out;
+    then the train candidates hold no document that is relevant to a dev or test query. `shares=None` keeps all its
+    queries together as the one split `test`.
+
+    Candidates are the dataset's scoreddocs where it has them, read when first asked for. Where a query's scores do not
+    tell its documents apart (all equal, or missing), the order of the source becomes the score n, n - 1, ..., 1.
+
+    Parameters
+    ----------
+    test, dev, train
+        Ids such as `"cranfield"` or `"msmarco-document/dev"`. All must share one corpus.
+    shares
+        Shares of train, dev and test when `test` comes alone, or None.
+
+    Raises
+    ------
+    InputError
+        An id that ir_datasets does not know, has no documents, queries or judgements, or another corpus; a file that
+        it cannot read or fetch.
+
+    Warns
+    -----
+    UserWarning
+        Queries without text are left out, with a count and the first ids.
+    """
+    parts = {"train": train, "dev": dev, "test": test}
+    ids = {split: dataset_id for split, dataset_id in parts.items() if dataset_id is not None}
+    for dataset_id in ids.values():
+        _check(dataset_id)
+    corpora = {dataset_id: _corpus_id(dataset_id) for dataset_id in ids.values()}
+    if len(set(corpora.values())) > 1:
+        told = ", ".join(f"{dataset_id} has {corpus}" for dataset_id, corpus in corpora.items())
+        raise InputError(f"the splits of a collection must share one corpus, but {told}")
+    documents = IrdsDocuments(corpora[test])
+    if len(ids) == 1 and shares is not None:
+        return Collection(test, documents, _hash_splits(test, shares))
+    splits = {}
+    for split, dataset_id in ids.items():
+        queries = _queries(dataset_id)
+        qrels = restricted(queries, _qrels(dataset_id))
+        run = partial(_candidates, dataset_id, queries) if _scored(dataset_id) else None
+        splits[split] = Split(queries, qrels, run)
+    return Collection(test, documents, splits)
+
+
+class IrdsDocuments(StoredDocuments):
+    """The documents of one ir_datasets corpus, read by id from its docs store.
+
+    A store keeps a file open and its position in it. So each process opens its own, after a fork too, and a pickled
+    copy carries the id only.
+    """
+
+    def __init__(self, dataset_id: str) -> None:
+        self.dataset_id = dataset_id
+        self._opened: tuple[int, Any] | None = None
+
+    def _store(self) -> Any:
+        if self._opened is None or self._opened[0] != os.getpid():
+            self._opened = (os.getpid(), _dataset(self.dataset_id).docs_store())
+        return self._opened[1]
+
+    def __getitem__(self, doc_id: str) -> Document:
+        with _readable(f"the documents of {self.dataset_id}"):
+            found = self._store().get_many([doc_id])
+        if doc_id not in found:
+            raise KeyError(doc_id)
+        return as_document(found[doc_id])
+
+    def __iter__(self) -> Iterator[str]:
+        return (document.doc_id for document in self.stream())
+
+    def __len__(self) -> int:
+        with _readable(f"the documents of {self.dataset_id}"):
+            count = _dataset(self.dataset_id).docs_count()  # from the store if it is built, else from the catalogue
+            return int(self._store().count() if count is None else count)
+
+    def stream(self) -> Iterator[Document]:
+        """Yield every document in the order of the source."""
+        with _readable(f"the documents of {self.dataset_id}"):
+            documents = iter(_dataset(self.dataset_id).docs_iter())
+        while True:
+            with _readable(f"the documents of {self.dataset_id}"):
+                document = next(documents, None)
+            if document is None:
+                return
+            yield as_document(document)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"dataset_id": self.dataset_id, "_opened": None}
+
+    def __repr__(self) -> str:
+        return f"documents of {self.dataset_id}"
+
+
+def as_document(document: Any) -> Document:
+    """Return a document of ir_datasets as a `Document`.
+
+    The title is the field `title` or `headline`; the text is the first of `body`, `text`, `abstract` that is a
+    string. Where none of these is there the text is `default_text()`, which holds the title already.
+    """
+    title = next((one for one in (getattr(document, f, None) for f in ("title", "headline")) if _is_text(one)), "")
+    for field in ("body", "text", "abstract"):
+        text = getattr(document, field, None)
+        if isinstance(text, str):
+            return Document(document.doc_id, text, title)
+    return Document(document.doc_id, document.default_text())
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _library() -> Any:
+    # Imported late: it reads IR_DATASETS_HOME at import, and the rest of the package should not wait for it.
+    import ir_datasets
+
+    return ir_datasets
+
+
+def _dataset(dataset_id: str) -> Any:
+    try:
+        return _library().load(dataset_id)
+    except KeyError:
+        near = difflib.get_close_matches(dataset_id, [str(one) for one in _library().registry], n=3)
+        hint = f"; near it: {', '.join(near)}" if near else ""
+        raise InputError(f"ir_datasets knows no dataset {dataset_id!r}{hint}") from None
+
+
+def _check(dataset_id: str) -> None:
+    dataset = _dataset(dataset_id)
+    lacks = [what for what in ("docs", "queries", "qrels") if not getattr(dataset, f"has_{what}")()]
+    if lacks:
+        whole = [
+            str(one)
+            for one in _library().registry
+            if str(one).startswith(f"{dataset_id}/") and _library().load(one).has_qrels()
+        ]
+        hint = f"; with judgements there are {first_ids(whole, 5)}" if whole else ""
+        raise InputError(f"the ir_datasets id {dataset_id!r} has no {', no '.join(lacks)}{hint}")
+
+
+def _corpus_id(dataset_id: str) -> str:
+    return str(_library().docs_parent_id(dataset_id))
+
+
+def _queries(dataset_id: str) -> Queries:
+    with _readable(f"the queries of {dataset_id}"):
+        texts = {query.query_id: _query_text(query).strip() for query in _dataset(dataset_id).queries_iter()}
+    empty = [query_id for query_id, text in texts.items() if not text]
+    if empty:
+        warnings.warn(f"{dataset_id}: {len(empty)} queries are empty and left out: {first_ids(empty)}", stacklevel=3)
+    return {query_id: text for query_id, text in texts.items() if text}
+
+
+def _query_text(query: Any) -> str:
+    text = getattr(query, "text", None)
+    return text if isinstance(text, str) else str(query.default_text())
+
+
+def _qrels(dataset_id: str) -> Qrels:
+    qrels: Qrels = {}
+    with _readable(f"the judgements of {dataset_id}"):
+        for judgement in _dataset(dataset_id).qrels_iter():
+            qrels.setdefault(judgement.query_id, {})[judgement.doc_id] = int(judgement.relevance)
+    return qrels
+
+
+def _scored(dataset_id: str) -> bool:
+    return bool(_dataset(dataset_id).has_scoreddocs())
+
+
+def _candidates(dataset_id: str, queries: Queries, left_out: frozenset[str] = frozenset()) -> Run:
+    """Return the scoreddocs of these queries without the documents in `left_out`."""
+    run: Run = {}
+    blind: set[str] = set()  # queries whose source gives no score
+    with _readable(f"the scoreddocs of {dataset_id}"):
+        for scored in _dataset(dataset_id).scoreddocs_iter():
+            if scored.query_id not in queries or scored.doc_id in left_out:
+                continue
+            score = getattr(scored, "score", None)
+            if score is None or score != score:
+                blind.add(scored.query_id)
+            run.setdefault(scored.query_id, {})[scored.doc_id] = float(score or 0.0)
+    for query_id, scores in run.items():
+        if query_id in blind or (len(scores) > 1 and len(set(scores.values())) == 1):
+            run[query_id] = {doc_id: float(len(scores) - place) for place, doc_id in enumerate(scores)}
+    return restricted(queries, run)
+
+
+def _hash_splits(dataset_id: str, shares: Sequence[float]) -> dict[str, Split]:
+    texts, qrels = _queries(dataset_id), _qrels(dataset_id)
+    parts = hash_split((query_id for query_id in texts if query_id in qrels), shares)
+    judged = {split: restricted(query_ids, qrels) for split, query_ids in parts.items()}
+    held_out = frozenset(relevant_documents(judged["dev"] | judged["test"]))
+    splits = {}
+    for split, query_ids in parts.items():
+        queries = restricted(query_ids, texts)
+        left_out = held_out if split == "train" else frozenset()
+        run = partial(_candidates, dataset_id, queries, left_out) if _scored(dataset_id) else None
+        splits[split] = Split(queries, judged[split], run)
+    return splits
+
+
+@contextmanager
+def _readable(what: str) -> Iterator[None]:
+    """Turn what the library raises when a file is missing, damaged or cannot be fetched into one clear error."""
+    try:
+        yield
+    except (OSError, RuntimeError, ValueError, EOFError, StopIteration) as error:
+        if isinstance(error, InputError):
+            raise
+        home = _library().util.home_path()
+        raise InputError(f"{what} cannot be read (IR_DATASETS_HOME is {home}): {error!r}") from error

@@ -1,0 +1,160 @@
+"""The two TREC text formats: runs and relevance judgements (qrels).
+
+A run line is `query Q0 document rank score tag`, a judgement line `query iteration document grade`, columns divided
+by blanks or tabs. Files whose name ends in `.gz` are read and written through gzip. Reading is strict: every line must
+be whole, and a pair of query and document may come only once. What `write_run` and `write_qrels` write is read back
+equal, except that a query without documents leaves no line.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import math
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import IO, NoReturn
+
+from socialgraph.data.collection import Qrels, Run, ranked
+from socialgraph.data.files import atomic_write, decoded, numbered_lines
+from socialgraph.errors import InputError
+
+
+def read_run(path: str | os.PathLike[str]) -> Run:
+    """Read a TREC run.
+
+    The scores count; the rank column must hold whole numbers but is not used, and the tag is dropped. Queries and
+    documents come in the order of the file.
+
+    Raises
+    ------
+    InputError
+        Names file and line: not six columns, a rank that is no whole number, a score that is no finite number, a
+        document that comes twice for one query, text that is not UTF-8.
+    """
+    run: Run = {}
+    names: dict[bytes, str] = {}  # each id is decoded and kept once: large runs repeat the same ids
+    for number, line in numbered_lines(path):
+        columns = line.split()  # bytes split at ASCII blanks only, never inside an id
+        if len(columns) != 6:
+            _refuse(path, number, "6 columns (query Q0 document rank score tag)", line)
+        query, _, document, rank, score, _ = columns
+        try:
+            int(rank)
+            value = float(score)
+        except ValueError:
+            _refuse(path, number, "a whole number as rank and a number as score", line)
+        if not math.isfinite(value):
+            _refuse(path, number, "a finite score", line)
+        query_id = names.get(query) or _name(query, names, path, number)
+        doc_id = names.get(document) or _name(document, names, path, number)
+        scores = run.setdefault(query_id, {})
+        if doc_id in scores:
+            raise InputError(f"{path}:{number}: document {doc_id!r} comes twice for query {query_id!r}")
+        scores[doc_id] = value
+    return run
+
+
+def write_run(path: str | os.PathLike[str], run: Mapping[str, Mapping[str, float]], tag: str = "socialgraph") -> None:
+    """Write a TREC run: queries in their order, documents from best to worst with ranks from 1.
+
+    The file appears whole or not at all. Scores are written so that they are read back exactly.
+
+    Raises
+    ------
+    InputError
+        An id or the tag is empty or holds blanks, or a score is not a finite number; nothing is written.
+    """
+    _check_word(tag, "the tag of a run")
+    with _text(path) as file:
+        for query_id, scores in run.items():
+            _check_word(query_id, "a query id")
+            for doc_id, score in scores.items():
+                _check_word(doc_id, "a document id")
+                if not math.isfinite(score):
+                    raise InputError(f"query {query_id!r}, document {doc_id!r}: score {score} is not a finite number")
+            for rank, doc_id in enumerate(ranked(scores), start=1):
+                file.write(f"{query_id} Q0 {doc_id} {rank} {float(scores[doc_id])!r} {tag}\n")
+
+
+def read_qrels(path: str | os.PathLike[str]) -> Qrels:
+    """Read TREC judgements. The iteration column is dropped.
+
+    Raises
+    ------
+    InputError
+        Names file and line: not four columns, a grade that is no whole number, a document that is judged twice for
+        one query, text that is not UTF-8.
+    """
+    qrels: Qrels = {}
+    names: dict[bytes, str] = {}
+    for number, line in numbered_lines(path):
+        columns = line.split()
+        if len(columns) != 4:
+            _refuse(path, number, "4 columns (query iteration document grade)", line)
+        query, _, document, grade = columns
+        try:
+            value = int(grade)
+        except ValueError:
+            _refuse(path, number, "a whole number as grade", line)
+        query_id = names.get(query) or _name(query, names, path, number)
+        doc_id = names.get(document) or _name(document, names, path, number)
+        grades = qrels.setdefault(query_id, {})
+        if doc_id in grades:
+            raise InputError(f"{path}:{number}: document {doc_id!r} is judged twice for query {query_id!r}")
+        grades[doc_id] = value
+    return qrels
+
+
+def write_qrels(path: str | os.PathLike[str], qrels: Mapping[str, Mapping[str, int]]) -> None:
+    """Write TREC judgements in the order of the mapping. The file appears whole or not at all.
+
+    Raises
+    ------
+    InputError
+        An id is empty or holds blanks; nothing is written.
+    """
+    with _text(path) as file:
+        for query_id, grades in qrels.items():
+            _check_word(query_id, "a query id")
+            for doc_id, grade in grades.items():
+                _check_word(doc_id, "a document id")
+                file.write(f"{query_id} 0 {doc_id} {int(grade)}\n")
+
+
+def is_word(text: str) -> bool:
+    """Whether `text` can be a column of these files: not empty, no blank, no line end, storable as UTF-8."""
+    try:
+        return text.encode().split() == [text.encode()]
+    except UnicodeEncodeError:
+        return False
+
+
+def _check_word(text: str, what: str) -> None:
+    if not is_word(text):
+        raise InputError(f"{what} must be one word without blanks to be written in TREC format, got {text!r}")
+
+
+def _name(column: bytes, names: dict[bytes, str], path: str | os.PathLike[str], number: int) -> str:
+    return names.setdefault(column, decoded(column, f"{path}:{number}"))
+
+
+def _refuse(path: str | os.PathLike[str], number: int, expected: str, line: bytes) -> NoReturn:
+    shown = line[:80].decode("utf-8", errors="replace")
+    raise InputError(f"{path}:{number}: expected {expected}, got {shown!r}") from None
+
+
+@contextmanager
+def _text(path: str | os.PathLike[str]) -> Iterator[IO[str]]:
+    """Open for writing text, through gzip where the name says so (without a time stamp: same run, same bytes)."""
+    if not str(path).endswith(".gz"):
+        with atomic_write(path) as file:
+            yield file
+        return
+    with (
+        atomic_write(path, "wb") as raw,
+        gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as packed,
+        io.TextIOWrapper(packed, encoding="utf-8", newline="\n") as file,
+    ):
+        yield file

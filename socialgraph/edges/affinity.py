@@ -1,0 +1,225 @@
+r"""The probability matrix of a pattern, which is never stored.
+
+Every pattern of the paper has the same shape, and so have their mixtures:
+
+.. math::
+    P_{ij} = g \, \kappa(|i - j|) + \langle \ell_i, r_j \rangle + c
+
+a kernel of the distance (Toeplitz), a product of a few numbers per node (low rank) and a constant.
+One pair, one row, all row sums and the sum over the document then cost O(1), O(l), O(l) and O(l).
+
+Numbers that are summed are rounded to multiples of 2^-18 first. Their sums and products are then exact in
+float64 in whatever order a device takes them, so that a graph is the same bit for bit on every device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+from torch_geometric.utils import scatter
+
+from socialgraph.edges.layout import padded
+
+STEP = 2.0**-18
+
+
+def fixed(x: Tensor) -> Tensor:
+    """Round to multiples of 2^-18, as float64."""
+    return torch.round(x.double() / STEP) * STEP
+
+
+class Affinity:
+    """How likely two tokens of one document are to be friends: a symmetric matrix, row by row.
+
+    Args:
+        batch: document of each node, ``[N]``, sorted.
+        ptr: bounds of the documents, ``[B + 1]``.
+
+    A pattern of your own that has no closed form implements :meth:`pair` and inherits everything else,
+    at O(l^2) time and bounded memory where the closed form needs O(l).
+    """
+
+    #: pairs computed at once by the blockwise methods
+    block_size = 1 << 20
+
+    def __init__(self, batch: Tensor, ptr: Tensor) -> None:
+        self.batch = batch
+        self.ptr = ptr
+
+    @property
+    def lengths(self) -> Tensor:
+        """Number of nodes of each document, ``[B]``."""
+        return self.ptr[1:] - self.ptr[:-1]
+
+    def pair(self, i: Tensor, j: Tensor) -> Tensor:
+        """Return P for node ids ``i`` and ``j`` (broadcast against each other), float64.
+
+        Both ids of a pair lie in the same document. What stands at i == j is never used.
+        """
+        raise NotImplementedError
+
+    def row(self, i: int) -> Tensor:
+        """Return P between node ``i`` and every node of its document, 0 at itself: ``[l]``."""
+        document = self.batch[i]
+        start, end = int(self.ptr[document]), int(self.ptr[document + 1])
+        others = torch.arange(start, end, device=self.ptr.device)
+        return self.pair(torch.tensor(i, device=self.ptr.device), others).masked_fill(others == i, 0.0)
+
+    def row_sums(self) -> Tensor:
+        """Return the sum of each node's row without itself, ``[N]``: its expected degree before scaling."""
+        sums = torch.zeros(self.batch.numel(), dtype=torch.float64, device=self.batch.device)
+        for i, j, upper, p in self.blocks():
+            p = fixed(p).masked_fill_(~upper, 0.0)
+            sums.index_add_(0, i.flatten(), p.sum(2).flatten())
+            sums.index_add_(0, j.flatten(), p.sum(1).flatten())
+        return sums
+
+    def totals(self) -> Tensor:
+        """Return the sum over all ordered pairs i != j of each document, ``[B]``."""
+        return scatter(self.row_sums(), self.batch, dim_size=self.ptr.numel() - 1)
+
+    def dense(self) -> list[Tensor]:
+        """Return the whole matrix of each document, ``[l, l]``, diagonal 0. For plots and tests."""
+        matrices = []
+        for start, end in zip(self.ptr[:-1].tolist(), self.ptr[1:].tolist(), strict=True):
+            ids = torch.arange(start, end, device=self.ptr.device)
+            matrices.append(self.pair(ids[:, None], ids[None, :]).fill_diagonal_(0.0))
+        return matrices
+
+    def blocks(self) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
+        """Walk over all pairs i < j of all documents at once, in blocks of rows.
+
+        Yields ``i [B, R, 1]``, ``j [B, 1, C]``, a mask ``[B, R, C]`` of the places that are pairs, and P there.
+        Columns left of the block's first row are skipped, which saves half of the square.
+        """
+        width = int(self.lengths.max()) if self.lengths.numel() else 0
+        ids, inside = padded(self.ptr, width)
+        rows = max(1, self.block_size // max(1, ids.numel()))
+        for first in range(0, width, rows):
+            i, j = ids[:, first : first + rows, None], ids[:, None, first:]
+            upper = inside[:, first : first + rows, None] & inside[:, None, first:]
+            yield i, j, upper.logical_and_(i < j), self.block(i, j)
+
+    def block(self, i: Tensor, j: Tensor) -> Tensor:
+        """Return P for a block of :meth:`blocks`: rows and columns begin at the same place of each document."""
+        return self.pair(i, j)
+
+
+class LowRank(Affinity):
+    r"""P = gain * kernel(|i - j|) + <left_i, right_j> + constant, in closed form.
+
+    Args:
+        batch: document of each node, ``[N]``.
+        ptr: bounds of the documents, ``[B + 1]``.
+        kernel: value at each distance, ``[K]`` with K at least the longest document, or None.
+        gain: factor of the kernel in each document, ``[B]``; 1 by default.
+        left: node factors, ``[N, r]``, or None.
+        right: node factors, ``[N, r]``; swapping left and right must not change the product's sum.
+        constant: ``[B]``; 0 by default.
+    """
+
+    def __init__(
+        self,
+        batch: Tensor,
+        ptr: Tensor,
+        kernel: Tensor | None = None,
+        gain: Tensor | None = None,
+        left: Tensor | None = None,
+        right: Tensor | None = None,
+        constant: Tensor | None = None,
+    ) -> None:
+        super().__init__(batch, ptr)
+        documents = ptr.numel() - 1
+        width = int(self.lengths.max()) if documents else 0
+        like = {"dtype": torch.float64, "device": ptr.device}
+        self.kernel = torch.zeros(width, **like) if kernel is None else fixed(kernel)[:width]
+        self.gain = torch.ones(documents, **like) if gain is None else gain.double()
+        self.left = torch.zeros(batch.numel(), 0, **like) if left is None else fixed(left)
+        self.right = torch.zeros(batch.numel(), 0, **like) if right is None else fixed(right)
+        self.constant = torch.zeros(documents, **like) if constant is None else constant.double()
+
+    def pair(self, i: Tensor, j: Tensor) -> Tensor:
+        """Return P for the pairs; see :meth:`Affinity.pair`."""
+        document = self.batch[i]
+        near = self.gain[document] * self.kernel[(i - j).abs()] + self.constant[document]
+        return near + (self.left[i] * self.right[j]).sum(-1)
+
+    def block(self, i: Tensor, j: Tensor) -> Tensor:
+        """Return P for a block; the same numbers as :meth:`pair`, without a table of distances."""
+        rows, columns = i.size(1), j.size(2)
+        # windows[s, c] = kernel(|c - (columns - 1 - s)|): row r of the block is window columns - 1 - r
+        windows = torch.cat([self.kernel[1:columns].flip(0), self.kernel[:columns]]).unfold(0, columns, 1)
+        near = windows[torch.arange(columns - 1, columns - 1 - rows, -1, device=i.device)]
+        known = torch.bmm(self.left[i[:, :, 0]], self.right[j[:, 0]].transpose(1, 2))
+        p = near * self.gain[:, None, None]
+        return p.add_(self.constant[:, None, None]).add_(known)
+
+    def row_sums(self) -> Tensor:
+        """Return the row sums in O(l); see :meth:`Affinity.row_sums`."""
+        place = torch.arange(self.batch.numel(), device=self.batch.device) - self.ptr[self.batch]
+        others = self.lengths[self.batch] - 1
+        near = torch.cumsum(self.kernel, 0) - self.kernel[:1]  # near[d]: the sum over distances 1 ... d
+        sums = self.gain[self.batch] * (near[place] + near[others - place])
+        sums = sums + self.constant[self.batch] * others
+        for left, right in zip(self.left.T, self.right.T, strict=True):
+            everyone = scatter(right, self.batch, dim_size=self.ptr.numel() - 1)
+            sums = sums + left * (everyone[self.batch] - right)
+        return sums
+
+    def totals(self) -> Tensor:
+        """Return the documents' sums in O(l); see :meth:`Affinity.totals`.
+
+        Not the sum of :meth:`row_sums`, whose terms are rounded: every sum here is exact.
+        """
+        documents, n = self.ptr.numel() - 1, self.lengths
+        near = torch.cumsum(self.kernel, 0) - self.kernel[:1]
+        below = torch.cumsum(near, 0)  # below[m]: the sum over pairs i < j < m + 1
+        last = (n - 1).clamp(min=0)
+        pairs = below[last] if below.numel() else torch.zeros(documents, dtype=torch.float64, device=n.device)
+        totals = 2.0 * self.gain * pairs + self.constant * (n * last)
+        for left, right in zip(self.left.T, self.right.T, strict=True):
+            whole = [scatter(x, self.batch, dim_size=documents) for x in (left, right, left * right)]
+            totals = totals + (whole[0] * whole[1] - whole[2])
+        return torch.where(n > 1, totals, 0.0)
+
+
+class Mixture(Affinity):
+    """A weighted sum of affinities over the same documents, for those that have no closed form."""
+
+    def __init__(self, parts: list[Affinity], weights: list[Tensor]) -> None:
+        super().__init__(parts[0].batch, parts[0].ptr)
+        self.parts = parts
+        self.weights = weights
+
+    def pair(self, i: Tensor, j: Tensor) -> Tensor:
+        """Return the weighted sum over the parts; see :meth:`Affinity.pair`."""
+        document = self.batch[i]
+        p = self.weights[0][document] * self.parts[0].pair(i, j)
+        for part, weight in zip(self.parts[1:], self.weights[1:], strict=True):
+            p = p + weight[document] * part.pair(i, j)
+        return p
+
+
+def mix(parts: list[Affinity], weights: list[Tensor]) -> Affinity:
+    """Return the sum of ``weights[x][document] * parts[x]``, in closed form where all parts have one.
+
+    Args:
+        parts: affinities over the same documents.
+        weights: for each part a factor for each document, ``[B]``.
+    """
+    low = [part for part in parts if isinstance(part, LowRank)]
+    # Several different kernels with a gain for each document have no common kernel.
+    if len(low) < len(parts) or sum(bool(part.kernel.any()) for part in low) > 1:
+        return Mixture(parts, weights)
+    batch, ptr = parts[0].batch, parts[0].ptr
+    left, right, constant, kernel, gain = [], [], torch.zeros_like(weights[0]), None, None
+    for part, weight in zip(low, weights, strict=True):
+        root = weight.clamp(min=0).sqrt()[batch, None]
+        left.append(root * part.left)
+        right.append(root * part.right)
+        constant = constant + weight * part.constant
+        if part.kernel.any():
+            kernel, gain = part.kernel, weight * part.gain
+    return LowRank(batch, ptr, kernel, gain, torch.cat(left, 1), torch.cat(right, 1), constant)

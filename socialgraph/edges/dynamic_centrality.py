@@ -1,0 +1,120 @@
+"""Dynamic centrality: whom BERT looks at when it reads the query."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+from torch_geometric.data import Data
+from torch_geometric.utils import scatter
+
+from socialgraph.backbone import load_bert, special_tokens
+from socialgraph.edges.layout import documents, positions
+from socialgraph.edges.pattern import Centrality
+from socialgraph.errors import OptionError
+
+MODES = ("attention", "cosine")
+
+
+class DynamicCentrality(Centrality):
+    r"""P_dc(i, j) = f(w_i w_j) with w from BERT's [CLS] attention (paper, equations 6 and 7).
+
+    1. Every token's weight is the cosine between its word embedding and the mean of the query's word
+       embeddings. Negative cosines count as 0.
+    2. The most relevant tokens, as many of the top 512 as fit beside the query in BERT's positions, go through BERT
+       in document order, as ``[CLS] query [SEP] rel_1 ... rel_n [SEP]``.
+    3. The attention that [CLS] pays them in the last layer (mean over heads) replaces their cosines.
+
+    The paper does not say how the two scales meet (attention near 0.02, cosines near 0.08). As in the released code
+    the attention is rescaled, so that its sum equals the sum of the cosines that it replaces.
+
+    The BERT is a frozen copy of the backbone as it was before training: graphs do not drift while a model
+    trains, and weights computed once can be kept. They may differ in the last digits between devices and batches.
+
+    Args:
+        backbone: name of a BERT (see :func:`socialgraph.backbone.load_bert`) with its tokenizer.
+        mode: "attention" as above; "cosine" stops after step 1, which is cheaper and not the paper's.
+        top: how many tokens go through BERT at most.
+
+    Raises:
+        OptionError: an unknown mode, or top < 1.
+        CheckpointError: no such backbone.
+    """
+
+    def __init__(self, backbone: str = "minilm", mode: str = "attention", top: int = 512) -> None:
+        super().__init__()
+        if mode not in MODES:
+            raise OptionError(f"mode must be one of {', '.join(MODES)}, got {mode!r}")
+        if top < 1:
+            raise OptionError(f"top must be at least 1, got {top}")
+        self.backbone = backbone
+        self.mode = mode
+        self.top = top
+        self.cls, self.sep = special_tokens(backbone)
+        bert = load_bert(backbone)
+        # Of the last layer only the attention's queries and keys are needed.
+        self.last = bert.encoder.layer[-1].attention.self
+        bert.encoder.layer = bert.encoder.layer[:-1]
+        self.bert = bert.eval().requires_grad_(False)
+        self.last.requires_grad_(False)
+
+    @torch.no_grad()
+    def weights(self, graph: Data) -> Tensor:
+        """Return the weights from ``input_ids``, ``query_ids`` and ``query_length``: ``[N]`` float32."""
+        batch, ptr = documents(graph)
+        cosine = self.cosines(graph, batch, ptr.numel() - 1).clamp(min=0)
+        if self.mode == "cosine" or cosine.numel() == 0:
+            return cosine
+        room = self.bert.config.max_position_embeddings - 3 - graph.query_length
+        best = most_relevant(cosine, batch, ptr, room.clamp(max=self.top))
+        attention = self.attention(graph, best, batch, ptr)
+        replaced, total = (
+            scatter(x, batch[best], dim_size=ptr.numel() - 1)[batch[best]] for x in (cosine[best], attention)
+        )
+        return cosine.index_put((best,), attention * replaced / total)
+
+    def cosines(self, graph: Data, batch: Tensor, size: int) -> Tensor:
+        """Return each token's cosine with its query in the word embedding space, ``[N]``."""
+        words = self.bert.embeddings.word_embeddings.weight
+        owner = torch.repeat_interleave(graph.query_length)
+        query = F.normalize(scatter(words[graph.query_ids], owner, dim_size=size, reduce="mean"), dim=-1)
+        return (F.normalize(words[graph.input_ids], dim=-1) * query[batch]).sum(-1)
+
+    def attention(self, graph: Data, best: Tensor, batch: Tensor, ptr: Tensor) -> Tensor:
+        """Return the last layer's [CLS] attention at the tokens ``best`` (sorted node ids), ``[len(best)]``."""
+        config, size, device = self.bert.config, ptr.numel() - 1, ptr.device
+        query_length = graph.query_length
+        owner, chosen = torch.repeat_interleave(query_length), torch.bincount(batch[best], minlength=size)
+        query_place = 1 + torch.arange(owner.numel(), device=device) - (query_length.cumsum(0) - query_length)[owner]
+        first = query_length + 2  # the place of the first relevant token
+        rank = torch.arange(best.numel(), device=device) - (chosen.cumsum(0) - chosen)[batch[best]]
+        place = first[batch[best]] + rank
+        length = first + chosen + 1
+        ids = torch.full((size, int(length.max())), config.pad_token_id, device=device)
+        document = torch.arange(size, device=device)
+        ids[:, 0] = self.cls
+        ids[owner, query_place] = graph.query_ids
+        ids[document, first - 1] = self.sep
+        ids[batch[best], place] = graph.input_ids[best]
+        ids[document, length - 1] = self.sep
+        column = torch.arange(ids.size(1), device=device)
+        inside = column < length[:, None]
+        hidden = self.bert(
+            input_ids=ids, attention_mask=inside.long(), token_type_ids=(column >= first[:, None]).long()
+        ).last_hidden_state
+        heads, width = config.num_attention_heads, config.hidden_size // config.num_attention_heads
+        query = self.last.query(hidden[:, 0]).view(size, heads, width)
+        keys = self.last.key(hidden).view(size, -1, heads, width)
+        logits = torch.einsum("bhd,bshd->bhs", query, keys) / width**0.5
+        attention = logits.float().masked_fill(~inside[:, None], -torch.inf).softmax(-1).mean(1)
+        return attention[batch[best], place]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(backbone={self.backbone!r}, mode={self.mode!r}, top={self.top})"
+
+
+def most_relevant(weight: Tensor, batch: Tensor, ptr: Tensor, amount: Tensor) -> Tensor:
+    """Return the nodes with the ``amount [B]`` highest weights of each document, sorted; ties to the lower id."""
+    order = torch.argsort(weight, descending=True, stable=True)
+    order = order[torch.argsort(batch[order], stable=True)]
+    return order[positions(batch, ptr) < amount[batch]].sort().values

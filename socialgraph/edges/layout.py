@@ -1,0 +1,34 @@
+"""Where each document lies in a graph or a batch of graphs."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+from torch_geometric.utils import cumsum
+
+
+def documents(graph: Data) -> tuple[Tensor, Tensor]:
+    """Return ``(batch [N], ptr [B + 1])``: each node's document, and the documents' bounds.
+
+    A single graph counts as a batch of one. The nodes of a document are consecutive.
+    """
+    nodes = int(graph.num_nodes or 0)
+    device = graph.input_ids.device
+    batch = getattr(graph, "batch", None)
+    if batch is None:
+        return torch.zeros(nodes, dtype=torch.long, device=device), torch.tensor([0, nodes], device=device)
+    return batch, cumsum(torch.bincount(batch, minlength=int(graph.num_graphs)))
+
+
+def positions(batch: Tensor, ptr: Tensor) -> Tensor:
+    """Return each node's place within its document, from 0."""
+    return torch.arange(batch.numel(), device=batch.device) - ptr[batch]
+
+
+def padded(ptr: Tensor, width: int) -> tuple[Tensor, Tensor]:
+    """Return node ids ``[B, width]`` and a mask of the places that are nodes; elsewhere the id is 0."""
+    place = torch.arange(width, device=ptr.device)
+    lengths = ptr[1:] - ptr[:-1]
+    inside = place < lengths[:, None]
+    return torch.where(inside, ptr[:-1, None] + place, 0), inside

@@ -1,0 +1,91 @@
+r"""What a social pattern is: nodes in, an :class:`~socialgraph.edges.affinity.Affinity` out."""
+
+from __future__ import annotations
+
+import re
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from socialgraph.edges.affinity import Affinity, LowRank
+from socialgraph.edges.layout import documents
+
+
+class Pattern(torch.nn.Module):
+    """Base class of all patterns: says how likely each pair of tokens is to be friends.
+
+    A subclass implements :meth:`forward`. Values lie in [0, 1]. It sees one
+    :class:`~socialgraph.data.DocumentGraph` or a whole batch of them.
+    """
+
+    @property
+    def name(self) -> str:
+        """The class name in snake case; names the pattern in graphs, plots and options."""
+        return re.sub(r"(?<!^)(?=[A-Z])", "_", type(self).__name__).lower()
+
+    def forward(self, graph: Data) -> Affinity:
+        """Return the probabilities of all pairs of every document of ``graph``."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class Centrality(Pattern):
+    r"""A pattern in which important nodes know many: P = f(w_i w_j) for node weights w >= 0.
+
+    .. math::
+        s_{ij} = \sqrt{w_i w_j}, \qquad
+        f_{ij} = \frac{s_{ij} - \min s}{\max s - \min s}
+
+    (paper, equations 2 and 3). Minimum and maximum run over the pairs of distinct nodes of one document.
+    Where all these pairs are equal, the fraction is 0/0: f is then 0 and the pattern abstains. That covers
+    a document without a query match, equal weights, and fewer than three nodes.
+
+    A subclass implements :meth:`weights`.
+    """
+
+    def weights(self, graph: Data) -> Tensor:
+        """Return the weight of every node, ``[N]``, not negative."""
+        raise NotImplementedError
+
+    def forward(self, graph: Data) -> Affinity:
+        """Return f(w_i w_j), from ``graph[self.name]`` where the weights are already there."""
+        batch, ptr = documents(graph)
+        weights = graph[self.name] if self.name in graph else self.weights(graph)
+        return smooth_product(weights.double(), batch, ptr)
+
+
+def smooth_product(weights: Tensor, batch: Tensor, ptr: Tensor) -> LowRank:
+    """Return f(w_i w_j) of equation 3 in closed form.
+
+    With a_i = sqrt(w_i) = a_min + D u_i, the product a_i a_j is a_min D (u_i + u_j) + D^2 u_i u_j plus a
+    constant. Written this way no two large numbers are subtracted, however little the weights differ.
+    """
+    amplitude = weights.clamp(min=0).sqrt()
+    count = ptr[1:] - ptr[:-1]
+    if amplitude.numel() == 0:
+        return LowRank(batch, ptr)
+    order = torch.argsort(amplitude, stable=True)
+    ranked = amplitude[order[torch.argsort(batch[order], stable=True)]]  # by document, then by amplitude
+    last = max(ranked.numel() - 1, 0)
+    lowest, lower = ranked[ptr[:-1].clamp(max=last)], ranked[(ptr[:-1] + 1).clamp(max=last)]
+    highest, higher = ranked[(ptr[1:] - 1).clamp(min=0)], ranked[(ptr[1:] - 2).clamp(min=0)]
+    least, most = lowest * lower, highest * higher
+    speaks = (count > 1) & (most > least)
+    span = torch.where(speaks, most - least, 1.0)
+    reach = torch.where(speaks, highest - lowest, 1.0)
+    u = (amplitude - lowest[batch]) / reach[batch]
+    u = torch.where(speaks[batch], u, 0.0)
+    linear = (lowest * reach / span)[batch] * u
+    square = (reach / span.sqrt())[batch] * u
+    one = speaks[batch].double()
+    constant = torch.where(speaks, (lowest * lowest - least) / span, 0.0)
+    return LowRank(
+        batch,
+        ptr,
+        left=torch.stack([linear, one, square], 1),
+        right=torch.stack([one, linear, square], 1),
+        constant=constant,
+    )

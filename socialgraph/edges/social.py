@@ -1,0 +1,140 @@
+"""Who is friends with whom: the weighted mean of patterns, scaled to a sparsity, drawn by coins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from socialgraph.edges.affinity import Affinity, LowRank, mix
+from socialgraph.edges.coins import COIN_SIDES, node_hashes, toss
+from socialgraph.edges.layout import documents, positions
+from socialgraph.edges.pattern import Pattern
+from socialgraph.errors import OptionError
+
+
+class SocialEdges(torch.nn.Module):
+    r"""Draws the social graph of documents (paper, section 3.1).
+
+    .. math::
+        P = \sum_x \lambda_x P_x, \qquad
+        \sum_{i \ne j} \min(1, P_{ij} / \mu) = l (l - 1) (1 - sparsity)
+
+    Each unordered pair of distinct tokens gets one coin and is an edge with probability min(1, P / mu).
+    mu is exact: probabilities that are clipped at 1 are taken into account. (The paper's equation 8 counts
+    all l^2 places, with the diagonal and without the clipping; for l = 2,048 the difference is 0.05 %.)
+    Where every pattern abstains, every pair has probability 1 - sparsity. A document of one token or none
+    has no edge.
+
+    Args:
+        patterns: the patterns to mix, by name or in a row.
+        weights: lambda for each name; patterns that are not named get 1. The weights are normalised to sum
+            to 1, so that leaving a pattern out keeps the proportions of the others. Default: all equal, as
+            in the paper. (The released code used 0.3 static distance, 0.2 static centrality, 0.3 dynamic
+            distance, 0.2 dynamic centrality.)
+        sparsity: share of the pairs that are expected not to be edges, in (0, 1).
+
+    Raises:
+        OptionError: sparsity out of range, no pattern, an unknown name or a negative weight.
+    """
+
+    def __init__(
+        self,
+        patterns: Mapping[str, Pattern] | Iterable[Pattern],
+        weights: Mapping[str, float] | None = None,
+        sparsity: float = 0.93,
+    ) -> None:
+        super().__init__()
+        if not isinstance(patterns, Mapping):
+            patterns = {pattern.name: pattern for pattern in patterns}
+        if not patterns:
+            raise OptionError("edges need at least one pattern, got none")
+        if not 0.0 < sparsity < 1.0:
+            raise OptionError(f"sparsity must lie between 0 and 1 (both excluded), got {sparsity}")
+        weights = dict(weights or {})
+        unknown = sorted(set(weights) - set(patterns))
+        if unknown:
+            raise OptionError(f"weights name {unknown[0]!r}, but the patterns are {', '.join(patterns)}")
+        share = [float(weights.get(name, 1.0)) for name in patterns]
+        if min(share) < 0 or sum(share) <= 0:
+            raise OptionError(f"pattern weights must be >= 0 with a positive sum, got {share}")
+        self.patterns = torch.nn.ModuleDict(patterns)
+        self.weights = {name: value / sum(share) for name, value in zip(patterns, share, strict=True)}
+        self.sparsity = sparsity
+
+    def probabilities(self, graph: Data) -> Affinity:
+        """Return P / mu, not yet clipped at 1, for every document of ``graph``."""
+        batch, ptr = documents(graph)
+        one = torch.ones(ptr.numel() - 1, dtype=torch.float64, device=ptr.device)
+        parts = [pattern(graph) for pattern in self.patterns.values()]
+        mean = mix(parts, [weight * one for weight in self.weights.values()])
+        density = 1.0 - self.sparsity
+        factor = scale(mean, mean.lengths * (mean.lengths - 1) * density)
+        nobody = LowRank(batch, ptr, constant=one)  # speaks where all patterns abstain
+        return mix([mean, nobody], [factor, torch.where(factor > 0, 0.0, density)])
+
+    @torch.no_grad()
+    def forward(self, graph: Data) -> tuple[Tensor, Tensor]:
+        """Draw the edges of one document graph or of a batch.
+
+        Args:
+            graph: with ``input_ids [N]``, ``coin_key`` (one a document) and what the patterns need.
+
+        Returns:
+            ``edge_index [2, E]`` int64, both directions of every edge, no self-loops, sorted by row and
+            column; and ``edge_weight [E]`` float32, the probability that the edge had.
+        """
+        batch, ptr = documents(graph)
+        lower, higher = node_hashes(graph.coin_key[batch], positions(batch, ptr))
+        ends, weights = [torch.empty(2, 0, dtype=torch.long, device=ptr.device)], [lower.new_empty(0).double()]
+        for i, j, upper, p in self.probabilities(graph).blocks():
+            # Integer coins against probabilities whose every bit is the same on every device.
+            hit = (toss(lower[i], higher[j]) < p * COIN_SIDES).logical_and_(upper).nonzero(as_tuple=True)
+            ends.append(torch.stack([i[hit[0], hit[1], 0], j[hit[0], 0, hit[2]]]))
+            weights.append(p[hit])
+        edge, weight = torch.cat(ends, 1), torch.cat(weights).clamp(max=1.0).float()
+        # Of each row, friends below come first (they are found in ascending order), then friends above.
+        both = torch.cat([edge.flip(0), edge], 1)
+        order = torch.argsort(both[0], stable=True)
+        return both[:, order], torch.cat([weight, weight])[order]
+
+    def __repr__(self) -> str:
+        inside = ", ".join(
+            f"{name}={weight:.3g} * {pattern!r}"
+            for (name, weight), pattern in zip(self.weights.items(), self.patterns.values(), strict=True)
+        )
+        return f"{type(self).__name__}({inside}, sparsity={self.sparsity})"
+
+
+def scale(affinity: Affinity, target: Tensor) -> Tensor:
+    """Return 1 / mu for each document: sum over i != j of min(1, P / mu) = target.
+
+    The sum is concave in 1 / mu and made of straight pieces, so Newton's steps from below end on the root. Without
+    clipping the first step is the answer. 0 where the document's P is 0 everywhere. Where more edges are asked
+    for than pairs have P > 0, all of those pairs get (almost) 1.
+
+    Args:
+        affinity: P in [0, 1].
+        target: expected number of ordered pairs, ``[B]``.
+    """
+    totals = affinity.totals()
+    speaks = totals > 0
+    factor = torch.where(speaks, target / torch.where(speaks, totals, 1.0), 0.0)
+    # P <= 1, so nothing is clipped where the factor is at most 1.
+    search = factor > 1.0
+    for _ in range(64):
+        if not bool(search.any()):
+            break
+        clipped, free = torch.zeros_like(totals), torch.zeros_like(totals)
+        for _, _, upper, p in affinity.blocks():
+            full = (p * factor[:, None, None] >= 1.0) & upper
+            clipped += full.sum((1, 2))
+            # whole numbers, so that the order of the sum does not matter
+            free += (p * 2.0**24).round_().masked_fill_(full | ~upper, 0.0).sum((1, 2))
+        room, free = target - 2.0 * clipped, 2.0 * free / 2.0**24
+        better = torch.where(free > 0, room / torch.where(free > 0, free, 1.0), factor)
+        search = search & (better > factor * (1.0 + 1e-9)) & (better < 2.0**40)
+        factor = torch.where(search, better, factor)
+    return factor

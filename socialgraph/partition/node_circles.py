@@ -1,0 +1,19 @@
+"""Node-level friend circles: circles share no node."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from socialgraph.partition.friend_circles import FriendCircles, RemainingGraph
+
+
+class NodeCircles(FriendCircles):
+    """Friend circles that share no node (paper, section 3.2, node-level partition).
+
+    All members of a circle leave the graph, the leader too. (The released code leaves the leader in, so that
+    many leaders are swallowed by a later circle.)
+    """
+
+    def remove(self, graph: RemainingGraph, member: Tensor) -> None:
+        """Take all edges of the members away."""
+        graph.remove_nodes(member)

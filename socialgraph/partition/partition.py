@@ -1,0 +1,35 @@
+"""What a partition is: edges in, circles out."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+class Partition(torch.nn.Module):
+    """Base class of all partitions: says who meets in which circle.
+
+    A subclass implements :meth:`forward` for one graph or a batch of graphs at once; a class outside this
+    package needs no registration. Circles may overlap and need not cover every node.
+    """
+
+    def forward(
+        self, edge_index: Tensor, batch: Tensor, batch_size: int, edge_weight: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Return the circles of every document.
+
+        Args:
+            edge_index: both directions of every edge, no self-loops, sorted by row and column, ``[2, E]``.
+            batch: document of each node, sorted, ``[N]``.
+            batch_size: number of documents, empty ones included.
+            edge_weight: strength of each edge, ``[E]``; equal in both directions.
+
+        Returns:
+            ``circle_index [2, M]`` int64: row 0 a node, row 1 its circle, sorted by circle and node. Circles
+            are numbered document by document. And ``leader_index [C]`` int64: the node at the centre of each
+            circle, one of its members.
+        """
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"

@@ -1,0 +1,32 @@
+"""A partition by name, by class or as it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from socialgraph.errors import OptionError
+from socialgraph.partition.edge_circles import EdgeCircles
+from socialgraph.partition.node_circles import NodeCircles
+from socialgraph.partition.partition import Partition
+from socialgraph.partition.windows import Windows
+
+PARTITIONS: dict[str, type[Partition]] = {"node": NodeCircles, "edge": EdgeCircles, "windows": Windows}
+
+
+def partition_resolver(query: str | type[Partition] | Partition, **options: Any) -> Partition:
+    """Return the partition that ``query`` names.
+
+    Args:
+        query: "node", "edge", "windows", a subclass of :class:`Partition`, or an instance (returned as it is).
+        options: arguments of the constructor.
+
+    Raises:
+        OptionError: no such name.
+    """
+    if isinstance(query, Partition):
+        return query
+    if isinstance(query, type) and issubclass(query, Partition):
+        return query(**options)
+    if query not in PARTITIONS:
+        raise OptionError(f"no partition is called {query!r}; there are {', '.join(PARTITIONS)}")
+    return PARTITIONS[query](**options)

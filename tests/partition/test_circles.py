@@ -1,0 +1,292 @@
+"""Friend circles against the literal reading of Section 3.2, and the laws that any of them must obey."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import reference
+import torch
+from graphs import HARD, Graph, clique, collate, empty, from_pairs, random_graph
+from torch import Tensor
+
+from socialgraph.errors import OptionError
+from socialgraph.partition import EdgeCircles, NodeCircles, Partition
+
+LEVELS = {"node": (NodeCircles, reference.node_circles), "edge": (EdgeCircles, reference.edge_circles)}
+KEEPS = ["strongest", "first"]
+CUTS = [(16, 128), (16, 2), (16, 3), (3, 4), (1, 5), (1000, 6), (1000, 2)]  # k, max_size
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here"))]
+
+levels = pytest.mark.parametrize("level", LEVELS)
+keeps = pytest.mark.parametrize("keep", KEEPS)
+cuts = pytest.mark.parametrize(("k", "max_size"), CUTS)
+
+
+def circles_of(
+    partition: Partition, graphs: list[Graph], weighted: bool = True, device: str = "cpu"
+) -> list[list[reference.Circle]]:
+    """For each graph its circles as (leader, members), in the graph's own node ids, in the order they came."""
+    edge_index, batch, batch_size, edge_weight = collate(graphs)
+    circle_index, leader_index = partition(
+        edge_index.to(device), batch.to(device), batch_size, edge_weight.to(device) if weighted else None
+    )
+    assert circle_index.device.type == leader_index.device.type == device
+    return unpack(circle_index.cpu(), leader_index.cpu(), [graph.num_nodes for graph in graphs])
+
+
+def unpack(circle_index: Tensor, leader_index: Tensor, sizes: list[int]) -> list[list[reference.Circle]]:
+    """The inverse of a batch; on the way, everything that the form of the answer promises."""
+    assert circle_index.dtype == leader_index.dtype == torch.int64
+    assert circle_index.dim() == 2
+    assert circle_index.size(0) == 2
+    assert leader_index.dim() == 1
+    memberships = [(circle, node) for node, circle in circle_index.t().tolist()]
+    assert all(one < next_one for one, next_one in pairwise(memberships)), "sorted by (circle, node), no doubles"
+    assert sorted({circle for circle, _ in memberships}) == list(range(len(leader_index))), "0 .. C-1, none empty"
+
+    members: list[list[int]] = [[] for _ in leader_index]
+    for circle, node in memberships:
+        members[circle].append(node)
+    starts = np.cumsum([0, *sizes])
+    owners = np.searchsorted(starts, leader_index.numpy(), side="right") - 1
+    assert (np.diff(owners) >= 0).all(), "document by document"
+    found: list[list[reference.Circle]] = [[] for _ in sizes]
+    for leader, owner, nodes in zip(leader_index.tolist(), owners.tolist(), members, strict=True):
+        assert all(starts[owner] <= node < starts[owner + 1] for node in nodes), "a circle lies in one document"
+        found[owner].append((leader - int(starts[owner]), [node - int(starts[owner]) for node in nodes]))
+    return found
+
+
+def expected(
+    level: str, graph: Graph, k: int, max_size: int, keep: str, weighted: bool = True
+) -> list[reference.Circle]:
+    adjacency, weight = graph.dense()
+    return LEVELS[level][1](adjacency, k, max_size, keep, weight if weighted else None)
+
+
+def assert_as_reference(
+    level: str,
+    graphs: list[Graph],
+    k: int,
+    max_size: int,
+    keep: str,
+    weighted: bool = True,
+    device: str = "cpu",
+) -> None:
+    found = circles_of(LEVELS[level][0](k=k, max_size=max_size, keep=keep), graphs, weighted, device)
+    for number, (graph, circles) in enumerate(zip(graphs, found, strict=True)):
+        want = expected(level, graph, k, max_size, keep, weighted)
+        assert circles == want, f"graph {number}: {graph.num_nodes} nodes, {graph.edge_index.t().tolist()}"
+
+
+# --- by hand: the reference itself, and the rules one by one ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("side", ["reference", "package"])
+@pytest.mark.parametrize(
+    ("level", "keep", "max_size", "want"),
+    [
+        # 0 - 1, 0 - 2, 0 - 3, 1 - 2, 3 - 4, 4 - 5; node 0 leads with three friends
+        ("node", "first", 128, [(0, [0, 1, 2, 3]), (4, [4, 5])]),
+        # 1 - 2 is between two members, so it is gone too; 3 - 4, 4 - 5 are left
+        ("edge", "first", 128, [(0, [0, 1, 2, 3]), (4, [3, 4, 5])]),
+        # 2 and 3 stay behind; then 4 has two friends and takes one
+        ("node", "first", 2, [(0, [0, 1]), (4, [3, 4])]),
+        # 0 - 3 is the strongest edge of 0, then 0 - 2
+        ("node", "strongest", 2, [(0, [0, 3]), (1, [1, 2]), (4, [4, 5])]),
+        ("edge", "strongest", 3, [(0, [0, 2, 3]), (1, [0, 1, 2]), (4, [3, 4, 5])]),
+        ("edge", "first", 3, [(0, [0, 1, 2]), (3, [0, 3, 4]), (4, [4, 5])]),
+    ],
+)
+def test_by_hand(side: str, level: str, keep: str, max_size: int, want: list[reference.Circle]) -> None:
+    graph = from_pairs(6, [(0, 1), (0, 2), (0, 3), (1, 2), (3, 4), (4, 5)])
+    strength = {(0, 1): 0.1, (0, 2): 0.5, (0, 3): 0.9, (1, 2): 0.5, (3, 4): 0.5, (4, 5): 0.5}
+    weight = torch.tensor([strength[min(i, j), max(i, j)] for i, j in graph.edge_index.t().tolist()])
+    graph = graph._replace(edge_weight=weight)
+    if side == "reference":
+        assert expected(level, graph, 16, max_size, keep) == want
+    else:
+        assert circles_of(LEVELS[level][0](k=16, max_size=max_size, keep=keep), [graph]) == [want]
+
+
+def test_the_leader_leaves_too() -> None:
+    # 3 has the most friends; were it still there, it would be a friend in the circle of 0 or 6.
+    graph = from_pairs(7, [(3, i) for i in (0, 1, 2, 4, 5, 6)] + [(0, 1), (5, 6)])
+    assert circles_of(NodeCircles(k=16, max_size=3, keep="first"), [graph]) == [[(3, [0, 1, 3]), (5, [5, 6])]]
+
+
+def test_a_leader_may_lead_again_at_edge_level() -> None:
+    star = from_pairs(6, [(0, i) for i in range(1, 6)])
+    assert circles_of(EdgeCircles(k=16, max_size=3, keep="first"), [star]) == [
+        [(0, [0, 1, 2]), (0, [0, 3, 4]), (0, [0, 5])]
+    ]
+
+
+def test_equal_cliques_go_in_order_of_their_lowest_node() -> None:
+    graph = from_pairs(9, clique([1, 4, 8]) + clique([0, 5, 7]) + clique([2, 3, 6]))
+    for partition in (NodeCircles(k=2), EdgeCircles(k=2)):
+        assert circles_of(partition, [graph]) == [[(0, [0, 5, 7]), (1, [1, 4, 8])]]
+
+
+# --- against the reference --------------------------------------------------------------------------------------------
+
+
+@levels
+@keeps
+@cuts
+def test_hard_graphs_as_the_reference(level: str, keep: str, k: int, max_size: int) -> None:
+    for name, graph in HARD.items():
+        partition = LEVELS[level][0](k=k, max_size=max_size, keep=keep)
+        assert circles_of(partition, [graph]) == [expected(level, graph, k, max_size, keep)], name
+    assert_as_reference(level, list(HARD.values()), k, max_size, keep)
+
+
+@levels
+@keeps
+@cuts
+@pytest.mark.parametrize("kind", ["real", "equal", "levels", "close"])
+def test_many_random_graphs_as_the_reference(level: str, keep: str, k: int, max_size: int, kind: str) -> None:
+    rng = np.random.default_rng([k, max_size, len(kind)])
+    graphs = [
+        random_graph(int(rng.integers(0, 13)), float(rng.choice([0.1, 0.3, 0.6, 0.9])), [seed, k, max_size], kind)
+        for seed in range(100)
+    ]
+    assert_as_reference(level, graphs, k, max_size, keep)
+
+
+@levels
+@keeps
+def test_without_weights_all_friends_are_equal(level: str, keep: str) -> None:
+    graphs = [random_graph(12, 0.4, [seed, 7]) for seed in range(100)] + list(HARD.values())
+    assert_as_reference(level, graphs, 16, 4, keep, weighted=False)
+
+
+@levels
+def test_weights_may_be_any_finite_number(level: str) -> None:
+    graphs = [random_graph(14, 0.6, [seed, 8], "any") for seed in range(200)]
+    assert_as_reference(level, graphs, 16, 4, "strongest")
+
+
+@levels
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_weights_of_other_types(level: str, dtype: torch.dtype) -> None:
+    graphs = [random_graph(10, 0.6, [seed, 9], "levels") for seed in range(20)]  # quarters are exact in all of them
+    edge_index, batch, batch_size, edge_weight = collate(graphs)
+    partition = LEVELS[level][0](max_size=4)
+    one, other = (partition(edge_index, batch, batch_size, edge_weight.to(kind)) for kind in (torch.float32, dtype))
+    assert torch.equal(one[0], other[0])
+    assert torch.equal(one[1], other[1])
+
+
+@levels
+@keeps
+def test_a_long_document_as_the_reference(level: str, keep: str) -> None:
+    assert_as_reference(level, [random_graph(800, 0.2, 5)], 16, 128, keep)  # about 160 friends: the cap cuts
+
+
+@levels
+@pytest.mark.parametrize("device", DEVICES)
+def test_every_device_agrees(level: str, device: str) -> None:
+    graphs = [random_graph(30, 0.4, [seed, 10], "levels") for seed in range(30)]
+    assert_as_reference(level, [*graphs, *HARD.values()], 16, 8, "strongest", device=device)
+
+
+# --- laws -------------------------------------------------------------------------------------------------------------
+
+
+@levels
+@keeps
+def test_a_batch_is_its_documents_one_by_one(level: str, keep: str) -> None:
+    graphs = [empty(), *HARD.values(), empty(), empty(), random_graph(90, 0.2, 11), empty()]
+    order = np.random.default_rng(0).permutation(len(graphs))
+    partition = LEVELS[level][0](k=5, max_size=6, keep=keep)
+    alone = [circles_of(partition, [graph])[0] for graph in graphs]
+    assert sum(map(len, alone)) > 40
+    assert circles_of(partition, graphs) == alone
+    assert circles_of(partition, [graphs[i] for i in order]) == [alone[i] for i in order]
+
+
+@levels
+@pytest.mark.parametrize("graphs", [[], [empty()], [empty()] * 3, [from_pairs(4, [])] * 2, [from_pairs(1, [])]])
+def test_nothing_to_share(level: str, graphs: list[Graph]) -> None:
+    for weighted in (True, False):
+        assert circles_of(LEVELS[level][0](), graphs, weighted) == [[] for _ in graphs]
+
+
+@levels
+@keeps
+@pytest.mark.parametrize("max_size", [2, 5, 128])
+def test_laws(level: str, keep: str, max_size: int) -> None:
+    k = 6
+    graphs = [*HARD.values(), *(random_graph(70, density, 12) for density in (0.05, 0.2, 0.5, 0.9))]
+    for graph, circles in zip(
+        graphs, circles_of(LEVELS[level][0](k=k, max_size=max_size, keep=keep), graphs), strict=True
+    ):
+        adjacency, _ = graph.dense()
+        assert len(circles) <= k
+        for leader, members in circles:
+            assert leader in members
+            assert 2 <= len(members) <= max_size
+            assert all(adjacency[leader, friend] for friend in members if friend != leader)
+        if circles:  # the first leader has the highest degree of all
+            assert circles[0][0] == adjacency.sum(1).argmax()
+        if level == "node":
+            everyone = [node for _, members in circles for node in members]
+            assert len(everyone) == len(set(everyone)), "circles share no node"
+        else:
+            # What a circle has between its members is gone: no later leader meets a friend by such an edge. (Two
+            # friends of a later leader may well have met before: they come by the leader's edges, not by their own.)
+            taken = np.zeros_like(adjacency)
+            for leader, members in circles:
+                friends = [friend for friend in members if friend != leader]
+                assert not taken[leader, friends].any(), "circles share no edge"
+                taken[np.ix_(members, members)] = True
+        if len(circles) < k:  # it stopped because nothing is left
+            if level == "node":
+                gone = [node for _, members in circles for node in members]
+                adjacency[gone, :] = adjacency[:, gone] = False
+            else:
+                adjacency &= ~taken
+            assert not adjacency.any()
+
+
+@levels
+def test_nothing_given_is_changed(level: str) -> None:
+    given = collate(list(HARD.values()))
+    copies = [value.clone() if isinstance(value, Tensor) else value for value in given]
+    partition = LEVELS[level][0](max_size=4)
+    first, second = partition(*given), partition(*given)
+    assert torch.equal(first[0], second[0])
+    assert torch.equal(first[1], second[1])
+    assert all(
+        torch.equal(one, other) for one, other in zip(given, copies, strict=True) if isinstance(one, Tensor)
+    )
+
+
+# --- options ----------------------------------------------------------------------------------------------------------
+
+
+@levels
+@pytest.mark.parametrize(
+    "options", [{"k": 0}, {"k": -1}, {"max_size": 1}, {"max_size": 0}, {"max_size": -5}, {"keep": "weakest"}]
+)
+def test_options_out_of_range(level: str, options: dict[str, object]) -> None:
+    with pytest.raises(OptionError) as error:
+        LEVELS[level][0](**options)
+    (name, value), *_ = options.items()
+    assert name in str(error.value)
+    assert str(value) in str(error.value)
+
+
+@levels
+def test_defaults_are_the_papers(level: str) -> None:
+    graph = random_graph(400, 0.5, 13)
+    assert circles_of(LEVELS[level][0](), [graph]) == [expected(level, graph, 16, 128, "strongest")]
+
+
+@levels
+def test_repr_tells_every_option(level: str) -> None:
+    said = repr(LEVELS[level][0](k=7, max_size=9, keep="first"))
+    assert all(value in said for value in ("7", "9", "first"))

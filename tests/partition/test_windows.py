@@ -1,0 +1,83 @@
+"""Windows: consecutive passages, whatever the edges are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import reference
+import torch
+from graphs import HARD, collate, from_pairs, random_graph
+
+from socialgraph.errors import OptionError
+from socialgraph.partition import Windows
+
+
+def expected(lengths: list[int], size: int) -> tuple[list[list[int]], list[int]]:
+    """circle_index and leader_index of a batch of documents of these lengths."""
+    nodes: list[int] = []
+    circles: list[int] = []
+    leaders: list[int] = []
+    start = 0
+    for length in lengths:
+        for leader, members in reference.windows(length, size):
+            nodes += [start + member for member in members]
+            circles += [len(leaders)] * len(members)
+            leaders.append(start + leader)
+        start += length
+    return [nodes, circles], leaders
+
+
+def windows(lengths: list[int], size: int) -> tuple[list[list[int]], list[int]]:
+    edge_index, batch, batch_size, _ = collate([from_pairs(length, []) for length in lengths])
+    circle_index, leader_index = Windows(size=size)(edge_index, batch, batch_size)
+    assert circle_index.dtype == leader_index.dtype == torch.int64
+    return circle_index.tolist(), leader_index.tolist()
+
+
+def test_by_hand() -> None:
+    want = [[0, 1, 2, 3, 4, 5, 6, 7], [0, 0, 0, 1, 1, 2, 2, 2]], [0, 3, 5]
+    assert expected([5, 0, 3], 3) == want
+    assert windows([5, 0, 3], 3) == want
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 128])
+@pytest.mark.parametrize(
+    "lengths",
+    [[], [0], [0, 0], [1], [6], [7], [8], [127], [128], [129], [2048], [0, 3, 0, 0, 14, 1, 0], [128, 256, 1, 129]],
+)
+def test_as_the_reference(lengths: list[int], size: int) -> None:
+    assert windows(lengths, size) == expected(lengths, size)
+
+
+def test_many_random_batches_as_the_reference() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        lengths = rng.integers(0, 30, int(rng.integers(0, 8))).tolist()
+        size = int(rng.integers(1, 12))
+        assert windows(lengths, size) == expected(lengths, size)
+
+
+def test_every_token_is_in_one_window() -> None:
+    (nodes, _), leaders = windows([300, 0, 41], 128)
+    assert nodes == list(range(341))
+    assert leaders == [0, 128, 256, 300]
+
+
+def test_edges_do_not_matter() -> None:
+    for graph in [*HARD.values(), random_graph(300, 0.1, 0)]:
+        edge_index, batch, batch_size, edge_weight = collate([graph, graph])
+        got = Windows(size=8)(edge_index, batch, batch_size, edge_weight)
+        want = expected([graph.num_nodes] * 2, 8)
+        assert (got[0].tolist(), got[1].tolist()) == want
+
+
+def test_default_is_the_papers() -> None:
+    edge_index, batch, batch_size, _ = collate([from_pairs(300, [])])
+    assert Windows()(edge_index, batch, batch_size)[1].tolist() == [0, 128, 256]
+    assert "128" in repr(Windows())
+
+
+@pytest.mark.parametrize("size", [0, -1])
+def test_size_out_of_range(size: int) -> None:
+    with pytest.raises(OptionError, match=str(size)):
+        Windows(size=size)
