@@ -1,0 +1,35 @@
+"""What is ranked: collections, document graphs, batches and training groups."""
+
+from socialgraph.data.builder import GraphBuilder
+from socialgraph.data.circles import compose
+from socialgraph.data.collection import Collection, Document, Split
+from socialgraph.data.folder import load_folder
+from socialgraph.data.graph import DocumentGraph, document_graph
+from socialgraph.data.groups import Group, GroupCollator, TrainingGroups
+from socialgraph.data.irds import load_irds
+from socialgraph.data.pydocs import load_pydocs
+from socialgraph.data.statistics import TermStatistics
+from socialgraph.data.tokens import Tokens
+from socialgraph.data.trec import read_qrels, read_run, write_qrels, write_run
+
+__all__ = [
+    "Collection",
+    "Document",
+    "DocumentGraph",
+    "Group",
+    "GroupCollator",
+    "GraphBuilder",
+    "Split",
+    "TermStatistics",
+    "Tokens",
+    "TrainingGroups",
+    "compose",
+    "document_graph",
+    "load_folder",
+    "load_irds",
+    "load_pydocs",
+    "read_qrels",
+    "read_run",
+    "write_qrels",
+    "write_run",
+]

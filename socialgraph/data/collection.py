@@ -37,8 +37,9 @@ class Document:
 class StoredDocuments(Mapping[str, Document]):
     """Documents that stay on disk: read one by id, or all in storage order.
 
-    A subclass gives `__getitem__`, `__len__`, `__iter__` and `stream`. It must survive `fork` and pickling, because
-    the workers of a DataLoader read documents too. Its repr must be cheap: it stands in the collection's repr.
+    A subclass gives `__getitem__`, `__len__`, `__iter__` and `stream`. It must survive `fork` and pickling,
+    because the workers of a DataLoader read documents too. Its repr must be cheap: it stands in the
+    collection's repr.
     """
 
     @abstractmethod
@@ -71,8 +72,8 @@ class _StreamedItems(ItemsView[str, Document]):
 class Split:
     """Queries with their judgements and candidates.
 
-    Each of the three may be given as a value or as a function without arguments that loads it; the function is
-    called at most once, when the value is first asked for.
+    Each of the three may be given as a value or as a function without arguments that loads it; the function
+    is called at most once, when the value is first asked for.
 
     Parameters
     ----------
@@ -82,6 +83,7 @@ class Split:
         The judgements. Queries without any are allowed: they are ranked but not measured.
     candidates
         What is re-ranked for each query, or None where a first stage must still retrieve it.
+
     """
 
     def __init__(
@@ -151,6 +153,7 @@ class Collection:
         Documents by id: a dict, or a store on disk (`StoredDocuments`).
     splits
         `"train"`, `"dev"`, `"test"`, and any others. Every split but `"train"` is held out from training.
+
     """
 
     def __init__(self, name: str, documents: Mapping[str, Document], splits: Mapping[str, Split]) -> None:
@@ -174,8 +177,8 @@ class Collection:
     def held_out_documents(self) -> frozenset[str]:
         """Return ids of the documents that are relevant to a query of any split but `"train"`.
 
-        Training candidates should hold none of them: a model that meets them as negatives learns that what is asked
-        for in the test is never relevant.
+        Training candidates should hold none of them: a model that meets them as negatives learns that what is
+        asked for in the test is never relevant.
         """
         held_out: set[str] = set()
         for name, split in self.splits.items():
@@ -190,13 +193,15 @@ class Collection:
         ------
         InputError
             Names the split, the first missing pair in reading order, and how many there are.
+
         """
         for name, split in self.splits.items():
             if split.candidates is not None:
                 check_candidates(split.candidates, self.documents, f"collection {self.name}, split {name}")
 
     def __repr__(self) -> str:
-        documents = f"{len(self.documents):,} documents" if isinstance(self.documents, dict) else self.documents
+        in_memory = isinstance(self.documents, dict)  # a store on disk may have to be built to be counted
+        documents = f"{len(self.documents):,} documents" if in_memory else repr(self.documents)
         lines = [f"  {name}: {split!r}" for name, split in self.splits.items()]
         return "\n".join([f"Collection({self.name}: {documents}", *lines]) + ")"
 
@@ -247,8 +252,8 @@ def hash_fraction(text: str) -> float:
 def hash_split(ids: Iterable[str], shares: Sequence[float]) -> dict[str, list[str]]:
     """Divide ids into `train`, `dev` and `test` by the hash of each id alone.
 
-    Each id goes where `hash_fraction(id)` falls among the cumulated shares, so adding ids never moves another one.
-    The shares are met only on average.
+    Each id goes where `hash_fraction(id)` falls among the cumulated shares, so adding ids never moves another
+    one. The shares are met only on average.
 
     Parameters
     ----------
@@ -261,9 +266,10 @@ def hash_split(ids: Iterable[str], shares: Sequence[float]) -> dict[str, list[st
     ------
     OptionError
         The shares are not three numbers from 0 to 1 with the sum 1.
+
     """
     if len(shares) != 3 or min(shares) < 0 or abs(sum(shares) - 1) > 1e-9:
-        raise OptionError(f"shares must be three numbers >= 0 (train, dev, test) with the sum 1, got {shares}")
+        raise OptionError(f"shares (train, dev, test) must be 3 numbers >= 0 with the sum 1, got {shares}")
     parts: dict[str, list[str]] = {"train": [], "dev": [], "test": []}
     # The last part with a share takes what rounding of the sum leaves over.
     train, train_dev = shares[0], (shares[0] + shares[1] if shares[2] > 0 else 1.0)

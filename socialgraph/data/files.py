@@ -20,9 +20,9 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]:
     r"""Open `path` for writing so that it appears whole or not at all.
 
-    The bytes go to a hidden file beside `path`, reach the disk (fsync), and then take the name of `path` in one
-    step (rename). If the block raises, the hidden file is removed and an older `path` stays as it was. Missing
-    folders are made.
+    The bytes go to a hidden file beside `path`, reach the disk (fsync), and then take the name of `path` in
+    one step (rename). If the block raises, the hidden file is removed and an older `path` stays as it was.
+    Missing folders are made.
 
     Parameters
     ----------
@@ -30,6 +30,7 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[A
         The file to write. Text is UTF-8 with `\n` line ends on every platform.
     mode
         `"w"` for text, `"wb"` for bytes.
+
     """
     if mode not in ("w", "wb"):
         raise ValueError(f"mode must be 'w' or 'wb', got {mode!r}")
@@ -43,7 +44,8 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[A
             yield file
             file.flush()
             os.fsync(file.fileno())
-        # mkstemp makes files that only their owner can read; a result should be as readable as any other file.
+        # mkstemp makes files that only their owner can read; a result should be as readable as any other
+        # file.
         beside.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
         os.replace(beside, target)
     except BaseException:
@@ -72,13 +74,14 @@ def _sync_folder(folder: Path) -> None:
 def numbered_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
     r"""Yield (line number from 1, line without its line end) of a file, through gzip where the name ends in `.gz`.
 
-    Lines are bytes and end at `\n` (or `\r\n`) only, so that no character inside a text counts as a line end. A
-    byte order mark at the start is dropped.
+    Lines are bytes and end at `\n` (or `\r\n`) only, so that no character inside a text counts as a line end.
+    A byte order mark at the start is dropped.
 
     Raises
     ------
     InputError
         The file cannot be opened, or its gzip data is damaged or cut short. The message names the file.
+
     """
     number = 0
     try:

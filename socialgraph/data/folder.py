@@ -1,7 +1,7 @@
 """A collection from a folder of plain files.
 
 ```
-corpus.jsonl[.gz]              one JSON object a line: {"doc_id": "...", "title": "...", "text": "..."}; title may miss
+corpus.jsonl[.gz]              one JSON object a line: {"doc_id": "...", "title": "...", "text": "..."}
 queries.<split>.tsv            query id, tab, text
 qrels.<split>.txt[.gz]         TREC judgements; may miss
 run.<name>.<split>.txt[.gz]    TREC run, the candidates; may miss, read when first asked for
@@ -55,33 +55,35 @@ def load_folder(
 ) -> Collection:
     """Load a collection from a folder of plain files (layout: see the module).
 
-    The corpus is read through once, to check it and to learn where each document begins; after that documents are
-    read from disk by id. The splits are those that have a file of queries. Runs are read when a split's candidates
-    are first asked for.
+    The corpus is read through once, to check it and to learn where each document begins; after that documents
+    are read from disk by id. The splits are those that have a file of queries. Runs are read when a split's
+    candidates are first asked for.
 
     Parameters
     ----------
     path
         The folder. Its name becomes the collection's name.
     candidates
-        Which run gives the candidates: `"bm25"` takes `run.bm25.<split>.txt[.gz]`. A split without such a file has
-        no candidates. None: no split has any.
+        Which run gives the candidates: `"bm25"` takes `run.bm25.<split>.txt[.gz]`. A split without such a
+        file has no candidates. None: no split has any.
     cache
-        Where the unpacked copy of a gzipped corpus is kept: by default the environment variable `SOCIALGRAPH_CACHE`,
-        else `socialgraph` in the user's cache folder. A copy is used again as long as the gzipped file keeps its
-        path, size and time.
+        Where the unpacked copy of a gzipped corpus is kept: by default the environment variable
+        `SOCIALGRAPH_CACHE`, else `socialgraph` in the user's cache folder. A copy is used again as long as
+        the gzipped file keeps its path, size and time.
 
     Raises
     ------
     InputError
-        A file is missing, malformed (with file and line) or lies outside the folder (through a link); a document or
-        query id comes twice; a query is empty; candidates name a document that the corpus lacks (when they are read).
+        A file is missing, malformed (with file and line) or lies outside the folder (through a link); a
+        document or query id comes twice; a query is empty; candidates name a document that the corpus lacks
+        (when they are read).
 
     Warns
     -----
     UserWarning
-        With a count and the first ids: documents without text; judgements on documents that the corpus lacks (they
-        are left out); judgements or candidates of queries that the split lacks (left out).
+        With a count and the first ids: documents without text; judgements on documents that the corpus lacks
+        (they are left out); judgements or candidates of queries that the split lacks (left out).
+
     """
     folder = Path(path)
     if not folder.is_dir():
@@ -93,22 +95,25 @@ def load_folder(
         queries = _read_queries(_inside(folder, file))
         qrels = _read_qrels(_find(folder, f"qrels.{split}.txt"), queries, documents)
         run = None if candidates is None else _find(folder, f"run.{_checked_name(candidates)}.{split}.txt")
-        splits[split] = Split(queries, qrels, run and partial(_read_candidates, run, queries, documents))
+        lazy = None if run is None else partial(_read_candidates, run, queries, documents)
+        splits[split] = Split(queries, qrels, lazy)
     if not splits:
         raise InputError(f"{folder}: no queries.<split>.tsv in this folder")
     if candidates is not None and not any(split.has_candidates for split in splits.values()):
         there = sorted({file.name.split(".")[1] for file in folder.glob("run.*.*.txt*")} - {candidates})
         if there:
-            raise InputError(f"{folder}: no run.{candidates}.<split>.txt[.gz]; there are runs named {', '.join(there)}")
+            raise InputError(
+                f"{folder}: no run.{candidates}.<split>.txt[.gz]; there are runs named {', '.join(there)}"
+            )
     return Collection(folder.resolve().name, documents, splits)
 
 
 class JsonlDocuments(StoredDocuments):
     """The documents of a `corpus.jsonl` or `corpus.jsonl.gz`, read from disk by id.
 
-    In memory are the ids and 8 bytes for each document. The file is opened anew for each look-up, so that forked or
-    pickled copies never share a position in it. A gzipped corpus is unpacked once into the cache folder, because a
-    gzip file can only be read from its beginning.
+    In memory are the ids and 8 bytes for each document. The file is opened anew for each look-up, so that
+    forked or pickled copies never share a position in it. A gzipped corpus is unpacked once into the cache
+    folder, because a gzip file can only be read from its beginning.
     """
 
     def __init__(self, path: Path, cache: str | os.PathLike[str] | None = None) -> None:
@@ -120,8 +125,8 @@ class JsonlDocuments(StoredDocuments):
 
     def _index(self) -> None:
         """Read the whole file once: check each line, learn ids and offsets."""
-        offsets = []
-        empty = []
+        offsets: list[int] = []
+        empty: list[str] = []
         with open(self._plain, "rb") as file:
             for number, offset, line in _raw_lines(file):
                 document = _document(line, f"{self.path}:{number}")
@@ -190,9 +195,11 @@ def _document(line: bytes, where: str) -> Document:
     for key, default in (("doc_id", None), ("text", None), ("title", "")):
         value = entry.get(key, default)
         if key not in entry and default is None:
-            raise InputError(f"{where}: the key {key!r} is missing; there are: {', '.join(map(repr, entry)) or 'none'}")
+            there = ", ".join(map(repr, entry)) or "none"
+            raise InputError(f"{where}: the key {key!r} is missing; there are: {there}")
         if not isinstance(value, str):
-            raise InputError(f"{where}: {key!r} must be a string, got {type(value).__name__} {str(value)[:40]!r}")
+            got = f"{type(value).__name__} {str(value)[:40]!r}"
+            raise InputError(f"{where}: {key!r} must be a string, got {got}")
         if "\\u" in text and not _is_unicode(value):
             raise InputError(f"{where}: {key!r} holds half of a surrogate pair, which is no character")
         values.append(value)
@@ -216,7 +223,8 @@ def _read_queries(file: Path) -> Queries:
         where = f"{file}:{number}"
         columns = decoded(line, where).split("\t")
         if len(columns) != 2:
-            raise InputError(f"{where}: expected query id, tab, text; got {len(columns)} columns in {line[:80]!r}")
+            got = f"{len(columns)} columns in {line[:80].decode(errors='replace')!r}"
+            raise InputError(f"{where}: expected query id, tab, text; got {got}")
         query_id, text = columns[0], columns[1].strip()
         if not is_word(query_id):
             raise InputError(f"{where}: a query id must be one word without blanks, got {query_id!r}")
@@ -241,7 +249,8 @@ def _read_qrels(file: Path | None, queries: Queries, documents: JsonlDocuments) 
             f"{first_ids(unknown)}",
             stacklevel=3,
         )
-        qrels = {query_id: {d: g for d, g in grades.items() if d in documents} for query_id, grades in qrels.items()}
+        for query_id, grades in qrels.items():
+            qrels[query_id] = {doc_id: grade for doc_id, grade in grades.items() if doc_id in documents}
     return {query_id: grades for query_id, grades in qrels.items() if grades}
 
 

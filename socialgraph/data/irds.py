@@ -1,8 +1,8 @@
 """Collections of ir_datasets, by their ids: https://ir-datasets.com.
 
-The library finds its files in the folder named by the environment variable `IR_DATASETS_HOME`, which it reads when it
-is first imported (here: when the first collection is loaded). Documents are read by id from its docs store and are
-never all in memory; the store is built when the first document is asked for.
+The library finds its files in the folder named by the environment variable `IR_DATASETS_HOME`, which it reads
+when it is first imported (here: when the first collection is loaded). Documents are read by id from its docs
+store and are never all in memory; the store is built when the first document is asked for.
 """
 
 from __future__ import annotations
@@ -39,13 +39,14 @@ def load_irds(
 ) -> Collection:
     """Load a collection of ir_datasets.
 
-    With `dev` or `train`, each id becomes the split of that name. With `test` alone its judged queries are divided
-    into train, dev and test by a hash of the query id (`hash_split`), and queries without judgements are left out;
-    then the train candidates hold no document that is relevant to a dev or test query. `shares=None` keeps all its
-    queries together as the one split `test`.
+    With `dev` or `train`, each id becomes the split of that name. With `test` alone its judged queries are
+    divided into train, dev and test by a hash of the query id (`hash_split`), and queries without judgements
+    are left out; then the train candidates hold no document that is relevant to a dev or test query.
+    `shares=None` keeps all its queries together as the one split `test`.
 
-    Candidates are the dataset's scoreddocs where it has them, read when first asked for. Where a query's scores do not
-    tell its documents apart (all equal, or missing), the order of the source becomes the score n, n - 1, ..., 1.
+    Candidates are the dataset's scoreddocs where it has them, read when first asked for. Where a query's
+    scores do not tell its documents apart (all equal, or missing), the order of the source becomes the score
+    n, n - 1, ..., 1.
 
     Parameters
     ----------
@@ -57,13 +58,14 @@ def load_irds(
     Raises
     ------
     InputError
-        An id that ir_datasets does not know, has no documents, queries or judgements, or another corpus; a file that
-        it cannot read or fetch.
+        An id that ir_datasets does not know, has no documents, queries or judgements, or another corpus; a
+        file that it cannot read or fetch.
 
     Warns
     -----
     UserWarning
         Queries without text are left out, with a count and the first ids.
+
     """
     parts = {"train": train, "dev": dev, "test": test}
     ids = {split: dataset_id for split, dataset_id in parts.items() if dataset_id is not None}
@@ -88,8 +90,8 @@ def load_irds(
 class IrdsDocuments(StoredDocuments):
     """The documents of one ir_datasets corpus, read by id from its docs store.
 
-    A store keeps a file open and its position in it. So each process opens its own, after a fork too, and a pickled
-    copy carries the id only.
+    A store keeps a file open and its position in it. So each process opens its own, after a fork too, and a
+    pickled copy carries the id only.
     """
 
     def __init__(self, dataset_id: str) -> None:
@@ -137,19 +139,16 @@ class IrdsDocuments(StoredDocuments):
 def as_document(document: Any) -> Document:
     """Return a document of ir_datasets as a `Document`.
 
-    The title is the field `title` or `headline`; the text is the first of `body`, `text`, `abstract` that is a
-    string. Where none of these is there the text is `default_text()`, which holds the title already.
+    The title is the field `title` or `headline`; the text is the first of `body`, `text`, `abstract` that is
+    a string. Where none of these is there the text is `default_text()`, which holds the title already.
     """
-    title = next((one for one in (getattr(document, f, None) for f in ("title", "headline")) if _is_text(one)), "")
+    titles = [getattr(document, field, None) for field in ("title", "headline")]
+    title = next((one for one in titles if isinstance(one, str) and one.strip()), "")
     for field in ("body", "text", "abstract"):
         text = getattr(document, field, None)
         if isinstance(text, str):
             return Document(document.doc_id, text, title)
     return Document(document.doc_id, document.default_text())
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip())
 
 
 def _library() -> Any:
@@ -190,7 +189,8 @@ def _queries(dataset_id: str) -> Queries:
         texts = {query.query_id: _query_text(query).strip() for query in _dataset(dataset_id).queries_iter()}
     empty = [query_id for query_id, text in texts.items() if not text]
     if empty:
-        warnings.warn(f"{dataset_id}: {len(empty)} queries are empty and left out: {first_ids(empty)}", stacklevel=3)
+        told = f"{dataset_id}: {len(empty)} queries are empty and left out: {first_ids(empty)}"
+        warnings.warn(told, stacklevel=3)
     return {query_id: text for query_id, text in texts.items() if text}
 
 

@@ -2,15 +2,15 @@
 
 Documents are real and long, from a line to many thousand words, and nothing is downloaded:
 
-* one for each module of the standard library: the docstrings of the module (or of all modules of the package, tests
-  left out) with the names they belong to. Sources are parsed, never run. Modules written in C are imported for their
-  docstrings where that has no side effect (a fixed list).
+* one for each module of the standard library: the docstrings of the module (or of all modules of the package,
+  tests left out) with the names they belong to. Sources are parsed, never run. Modules written in C are
+  imported for their docstrings where that has no side effect (a fixed list).
 * one for each chapter of the language reference in `pydoc_data.topics`.
 
-A query is the first sentence of a function's or method's docstring; the one relevant document is its module, from
-which that sentence is taken out wherever it stands. The chapters of the language reference are never relevant. What
-comes out depends on the version of Python (and, through modules that exist on some platforms only, on the platform),
-so the collection's name says the version.
+A query is the first sentence of a function's or method's docstring; the one relevant document is its module,
+from which that sentence is taken out wherever it stands. The chapters of the language reference are never
+relevant. What comes out depends on the version of Python (and, through modules that exist on some platforms
+only, on the platform), so the collection's name says the version.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from socialgraph.errors import InputError, OptionError
 # (readline, curses), open a display (_tkinter), are deprecated or are meant for tests.
 _WRITTEN_IN_C = """
     _abc _ast _asyncio _bisect _blake2 _bz2 _codecs _collections _contextvars _csv _ctypes _datetime _decimal
-    _elementtree _functools _hashlib _heapq _imp _io _json _locale _lsprof _lzma _md5 _multibytecodec _multiprocessing
-    _opcode _operator _pickle _posixshmem _posixsubprocess _queue _random _sha1 _sha2 _sha256 _sha3 _sha512 _signal
-    _socket _sqlite3 _sre _ssl _stat _statistics _string _struct _symtable _thread _tokenize _tracemalloc _typing _uuid
-    _warnings _weakref _winapi _zoneinfo array atexit binascii builtins cmath errno faulthandler fcntl gc grp itertools
-    marshal math mmap msvcrt nt posix pwd pyexpat resource select sys syslog termios time unicodedata winreg winsound
-    zlib
+    _elementtree _functools _hashlib _heapq _imp _io _json _locale _lsprof _lzma _md5 _multibytecodec
+    _multiprocessing _opcode _operator _pickle _posixshmem _posixsubprocess _queue _random _sha1 _sha2 _sha256
+    _sha3 _sha512 _signal _socket _sqlite3 _sre _ssl _stat _statistics _string _struct _symtable _thread
+    _tokenize _tracemalloc _typing _uuid _warnings _weakref _winapi _zoneinfo array atexit binascii builtins
+    cmath errno faulthandler fcntl gc grp itertools marshal math mmap msvcrt nt posix pwd pyexpat resource
+    select sys syslog termios time unicodedata winreg winsound zlib
 """.split()
 _TEST_FOLDERS = {"test", "tests", "idle_test", "__pycache__", "site-packages"}
 _MIN_DOCUMENT_WORDS = 20  # what is shorter is no document
@@ -66,19 +66,20 @@ def load_pydocs(
 ) -> Collection:
     """Build the collection from the running Python's own documentation; takes a few seconds, once a process.
 
-    The sentences of a module are tried in the order of a hash of their function's full name, and the first that are fit
-    become its queries: at least `min_words` words (2 letters or more each) and at most 40; not repeated in
-    any other document; not a call signature. A module gives at most one query for every 50 of its words. Query ids are
-    the full names (`shutil.copytree`), document ids are `library/<module>` and `reference/<chapter>`. Splits are by
-    module, by a hash of its name (`hash_split`). There are no candidates: retrieve them (`retrieve_candidates` keeps
-    documents that are relevant in dev or test out of the training candidates).
+    The sentences of a module are tried in the order of a hash of their function's full name, and the first
+    that are fit become its queries: at least `min_words` words (of 2 letters or more) and at most 40; not
+    repeated in any other document; not a call signature. A module gives at most one query for every 50 of its
+    words. Query ids are the full names (`shutil.copytree`), document ids are `library/<module>` and
+    `reference/<chapter>`. Splits are by module, by a hash of its name (`hash_split`). There are no
+    candidates: retrieve them (`retrieve_candidates` keeps documents that are relevant in dev or test out of
+    the training candidates).
 
     Parameters
     ----------
     max_queries
         At most so many queries for one module, 1 or more.
     min_words
-        Shortest query, in words, 1 or more.
+        Shortest query, in words, 4 or more (less is no question).
     shares
         Shares of train, dev and test among the modules.
 
@@ -88,9 +89,10 @@ def load_pydocs(
         This Python has no sources of its standard library.
     OptionError
         An option is out of its range.
+
     """
-    if max_queries < 1 or min_words < 1:
-        raise OptionError(f"max_queries and min_words must be 1 or more, got {max_queries} and {min_words}")
+    if max_queries < 1 or min_words < 4:
+        raise OptionError(f"max_queries must be 1 or more and min_words 4 or more, got {max_queries} and {min_words}")
     modules = _modules()
     queries = _choose(modules, max_queries, min_words)
     documents = {}
@@ -271,25 +273,24 @@ def _candidates(entries: Iterable[_Entry], min_words: int) -> dict[str, str]:
 def _holders(sentences: Iterable[str], texts: dict[str, str]) -> dict[str, set[str]]:
     """Return for each sentence the documents that hold it, upper and lower case alike.
 
-    One pass over all words looks for the sentences' first four words; only where these stand is the whole compared.
+    One pass over all words looks for the sentences' first four words; only where these stand is the whole
+    compared.
     """
-    by_head: dict[str, list[str]] = {}
+    by_head: dict[tuple[str, ...], list[str]] = {}
     for sentence in sentences:
-        by_head.setdefault(_head(_folded(sentence).split()), []).append(sentence)
+        by_head.setdefault(tuple(_words(_folded(sentence))[:4]), []).append(sentence)
     holders: dict[str, set[str]] = {sentence: set() for found in by_head.values() for sentence in found}
     for doc_id, text in texts.items():
-        words = text.split()
-        heads = {_head(four) for four in zip(words, words[1:], words[2:], words[3:], strict=False)}
-        for head in heads & by_head.keys():
+        words = _words(text)
+        for head in set(zip(words, words[1:], words[2:], words[3:], strict=False)) & by_head.keys():
             for sentence in by_head[head]:
                 if _folded(sentence) in text:
                     holders[sentence].add(doc_id)
     return holders
 
 
-def _head(words: Sequence[str]) -> str:
-    # Letters only, so that "(Return the file" and "Return the file" are found alike.
-    return " ".join(re.sub(r"^\W+|\W+$", "", word) for word in words[:4])
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text)
 
 
 def _folded(text: str) -> str:

@@ -1,9 +1,9 @@
 """The two TREC text formats: runs and relevance judgements (qrels).
 
-A run line is `query Q0 document rank score tag`, a judgement line `query iteration document grade`, columns divided
-by blanks or tabs. Files whose name ends in `.gz` are read and written through gzip. Reading is strict: every line must
-be whole, and a pair of query and document may come only once. What `write_run` and `write_qrels` write is read back
-equal, except that a query without documents leaves no line.
+A run line is `query Q0 document rank score tag`, a judgement line `query iteration document grade`, columns
+divided by blanks or tabs. Files whose name ends in `.gz` are read and written through gzip. Reading is
+strict: every line must be whole, and a pair of query and document may come only once. What `write_run` and
+`write_qrels` write is read back equal, except that a query without documents leaves no line.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ from socialgraph.errors import InputError
 def read_run(path: str | os.PathLike[str]) -> Run:
     """Read a TREC run.
 
-    The scores count; the rank column must hold whole numbers but is not used, and the tag is dropped. Queries and
-    documents come in the order of the file.
+    The scores count; the rank column must hold whole numbers but is not used, and the tag is dropped. Queries
+    and documents come in the order of the file.
 
     Raises
     ------
     InputError
-        Names file and line: not six columns, a rank that is no whole number, a score that is no finite number, a
-        document that comes twice for one query, text that is not UTF-8.
+        Names file and line: not six columns, a rank that is no whole number, a score that is no finite
+        number, a document that comes twice for one query, text that is not UTF-8.
+
     """
     run: Run = {}
     names: dict[bytes, str] = {}  # each id is decoded and kept once: large runs repeat the same ids
@@ -65,6 +66,7 @@ def write_run(path: str | os.PathLike[str], run: Mapping[str, Mapping[str, float
     ------
     InputError
         An id or the tag is empty or holds blanks, or a score is not a finite number; nothing is written.
+
     """
     _check_word(tag, "the tag of a run")
     with _text(path) as file:
@@ -84,8 +86,9 @@ def read_qrels(path: str | os.PathLike[str]) -> Qrels:
     Raises
     ------
     InputError
-        Names file and line: not four columns, a grade that is no whole number, a document that is judged twice for
-        one query, text that is not UTF-8.
+        Names file and line: not four columns, a grade that is no whole number, a document that is judged
+        twice for one query, text that is not UTF-8.
+
     """
     qrels: Qrels = {}
     names: dict[bytes, str] = {}
@@ -114,6 +117,7 @@ def write_qrels(path: str | os.PathLike[str], qrels: Mapping[str, Mapping[str, i
     ------
     InputError
         An id is empty or holds blanks; nothing is written.
+
     """
     with _text(path) as file:
         for query_id, grades in qrels.items():

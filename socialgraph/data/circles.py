@@ -1,0 +1,48 @@
+"""Passages and friend circles side by side."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from socialgraph.partition import Partition
+
+
+def compose(
+    passages: Partition | None,
+    circles: Partition | None,
+    edge_index: Tensor,
+    batch: Tensor,
+    batch_size: int,
+    edge_weight: Tensor | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the circles of each document: first its passages, then its friend circles.
+
+    Args:
+        passages: partition whose circles are led by their [CLS], or None.
+        circles: partition whose circles are led by a node, or None.
+        edge_index: see :meth:`socialgraph.partition.Partition.forward`, as the rest.
+        batch: document of each node.
+        batch_size: number of documents.
+        edge_weight: strength of each edge.
+
+    Returns:
+        ``circle_index [2, M]``, ``leader_index [C]`` and ``passage_mask [C]``.
+
+    """
+    indices, leaders, masks = [batch.new_empty(2, 0)], [batch.new_empty(0)], [batch.new_empty(0, dtype=torch.bool)]
+    for partition, is_passage in ((passages, True), (circles, False)):
+        if partition is None:
+            continue
+        index, leader = partition(edge_index, batch, batch_size, edge_weight)
+        before = sum(x.numel() for x in leaders)
+        indices.append(torch.stack([index[0], index[1] + before]))
+        leaders.append(leader)
+        masks.append(torch.full_like(leader, is_passage, dtype=torch.bool))
+    circle_index, leader_index, passage_mask = torch.cat(indices, 1), torch.cat(leaders), torch.cat(masks)
+    order = torch.argsort(batch[leader_index], stable=True)
+    number = torch.empty_like(order)
+    number[order] = torch.arange(order.numel(), device=order.device)
+    circle = number[circle_index[1]]
+    place = torch.argsort(circle, stable=True)
+    return torch.stack([circle_index[0], circle])[:, place], leader_index[order], passage_mask[order]

@@ -1,0 +1,101 @@
+"""One (query, document) pair as a graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Batch, Data
+from torch_geometric.utils import cumsum
+
+
+class DocumentGraph(Data):
+    """A document as a social network of its word pieces, for one query.
+
+    Nodes are the document's L word pieces. Everything is flat and ragged, so that PyG batches it without
+    padding. Pointers are derived where they are needed, never stored.
+
+    Attributes:
+        input_ids: the document, without special tokens, ``[L]`` int64.
+        query_ids: the query, without special tokens, ``[Q]`` int64.
+        query_length: Q, ``[1]`` int64.
+        coin_key: key of the pair's coins, ``[1]`` int64, see :func:`socialgraph.edges.coin_key`.
+        query_id: id of the query.
+        document_id: id of the document.
+        tfidf: weight of each token, ``[L]`` float64, and further weights under their pattern's name.
+        edge_index: friendships, both directions, no self-loops, sorted, ``[2, E]``.
+        edge_weight: the probability each edge had, ``[E]`` float32.
+        circle_index: memberships as a hyperedge index, sorted by circle, ``[2, M]``: row 0 a node, row 1 its
+            circle. A node may belong to many circles, or to none.
+        leader_index: the leader of each circle, one of its members, ``[C]``.
+        passage_mask: which circles are passages, led by their [CLS], ``[C]`` bool.
+
+    """
+
+    @property
+    def num_circles(self) -> int:
+        """Number of circles, passages included."""
+        return self.leader_index.numel() if "leader_index" in self else 0
+
+    def __inc__(self, key: str, value: Any, *args: Any, **kwargs: Any) -> Any:
+        if key == "circle_index":
+            return torch.tensor([[self.num_nodes], [self.num_circles]])
+        return super().__inc__(key, value, *args, **kwargs)
+
+
+def document_graph(
+    input_ids: Tensor, query_ids: Tensor, coin_key: int, query_id: str = "", document_id: str = "", **weights: Tensor
+) -> DocumentGraph:
+    """Return a pair's graph without edges and circles yet.
+
+    Args:
+        input_ids: the document's word pieces, ``[L]``; L may be 0.
+        query_ids: the query's word pieces, ``[Q]``.
+        coin_key: see :func:`socialgraph.edges.coin_key`.
+        query_id: id of the query.
+        document_id: id of the document.
+        weights: node weights that patterns need, each ``[L]``, such as ``tfidf``.
+
+    """
+    return DocumentGraph(
+        input_ids=input_ids.long(),
+        query_ids=query_ids.long(),
+        query_length=torch.tensor([query_ids.numel()]),
+        coin_key=torch.tensor([coin_key]),
+        query_id=query_id,
+        document_id=document_id,
+        num_nodes=input_ids.numel(),
+        **weights,
+    )
+
+
+def connect(batch: Batch, edge_index: Tensor, edge_weight: Tensor) -> None:
+    """Give a batch of graphs its edges, such that ``batch[i]`` finds its own."""
+    count = torch.bincount(batch.batch[edge_index[0]], minlength=batch.num_graphs)
+    _attach(batch, "edge_index", edge_index, count, batch.ptr[:-1])
+    _attach(batch, "edge_weight", edge_weight, count, torch.zeros_like(batch.ptr[:-1]))
+
+
+def gather(batch: Batch, circle_index: Tensor, leader_index: Tensor, passage_mask: Tensor) -> None:
+    """Give a batch of graphs its circles, such that ``batch[i]`` finds its own."""
+    document = batch.batch[leader_index]
+    circles = torch.bincount(document, minlength=batch.num_graphs)
+    members = torch.bincount(document[circle_index[1]], minlength=batch.num_graphs)
+    first = torch.stack([batch.ptr[:-1], circles.cumsum(0) - circles], 1).unsqueeze(-1)
+    _attach(batch, "circle_index", circle_index, members, first)
+    _attach(batch, "leader_index", leader_index, circles, batch.ptr[:-1])
+    _attach(batch, "passage_mask", passage_mask, circles, torch.zeros_like(circles))
+
+
+def weigh(batch: Batch, name: str, weight: Tensor) -> None:
+    """Give the nodes of a batch of graphs a weight, such that ``batch[i]`` finds its own."""
+    _attach(batch, name, weight, batch.ptr.diff(), torch.zeros_like(batch.ptr[:-1]))
+
+
+def _attach(batch: Batch, key: str, value: Tensor, count: Tensor, increment: Tensor) -> None:
+    # PyG records where each item's part lies only when it collates; what is computed for a whole batch at
+    # once has to be recorded the same way.
+    batch[key] = value
+    batch._slice_dict[key] = cumsum(count).cpu()
+    batch._inc_dict[key] = increment.cpu()

@@ -1,0 +1,110 @@
+"""What a training step compares: one relevant document of a query and some that are not."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from socialgraph.data.builder import GraphBuilder
+from socialgraph.data.collection import Split
+from socialgraph.errors import InputError, OptionError
+
+
+class Group(NamedTuple):
+    """A query and its documents, the relevant one first."""
+
+    query_id: str
+    document_ids: list[str]
+
+
+class TrainingGroups(torch.utils.data.Dataset[Group]):
+    """Groups of 1 relevant document and ``negatives`` others, drawn from a split's candidates.
+
+    Group i is a function of (seed, i) alone: a run that resumes, or reads with several workers, sees the same groups.
+    Every query comes once before any comes twice. The relevant document is drawn from those with a grade
+    above 0, whether the candidates hold it or not; the others are candidates that are not. A query with fewer of them
+    gets a smaller group.
+
+    Args:
+        split: queries, judgements and candidates.
+        size: number of groups.
+        negatives: number of others.
+        seed: of the draws.
+
+    Raises:
+        InputError: no query has a relevant document and another candidate.
+        OptionError: size or negatives below 1.
+
+    """
+
+    def __init__(self, split: Split, size: int, negatives: int = 7, seed: int = 0) -> None:
+        if size < 1 or negatives < 1:
+            raise OptionError(f"size and negatives must be at least 1, got {size} and {negatives}")
+        candidates = split.candidates or {}
+        self.size = size
+        self.negatives = negatives
+        self.seed = seed
+        self.positives: dict[str, list[str]] = {}
+        self.others: dict[str, list[str]] = {}
+        for query_id in split.queries:
+            grades = split.qrels.get(query_id, {})
+            positive = sorted(document for document, grade in grades.items() if grade > 0)
+            other = [document for document in candidates.get(query_id, {}) if grades.get(document, 0) <= 0]
+            if positive and other:
+                self.positives[query_id], self.others[query_id] = positive, other
+        self.query_ids = sorted(self.positives)
+        if not self.query_ids:
+            raise InputError(
+                f"none of the {len(split.queries)} training queries has a relevant document and a candidate beside it"
+            )
+        missing = len(split.queries) - len(self.query_ids)
+        if missing:
+            warnings.warn(
+                f"{missing} of {len(split.queries)} training queries have no relevant document or no other candidate "
+                "and are left out",
+                stacklevel=2,
+            )
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, index: int) -> Group:
+        """Return group ``index``."""
+        epoch, place = divmod(index, len(self.query_ids))
+        order = np.random.default_rng([self.seed, 0, epoch]).permutation(len(self.query_ids))
+        query_id = self.query_ids[order[place]]
+        draw = np.random.default_rng([self.seed, 1, index])
+        positive = self.positives[query_id][draw.integers(len(self.positives[query_id]))]
+        others = self.others[query_id]
+        chosen = draw.choice(len(others), min(self.negatives, len(others)), replace=False)
+        return Group(query_id, [positive, *(others[i] for i in chosen)])
+
+
+class GroupCollator:
+    """Builds the graphs of some groups.
+
+    Args:
+        builder: builds graphs.
+        queries: query id -> text.
+
+    """
+
+    def __init__(self, builder: GraphBuilder, queries: dict[str, str]) -> None:
+        self.builder = builder
+        self.queries = queries
+
+    def __call__(self, groups: Sequence[Group]) -> dict[str, Any]:
+        """Return ``graph`` (a batch), ``group [B]`` (of each document) and ``relevant [B]`` (bool)."""
+        pairs = [(g.query_id, self.queries[g.query_id], document) for g in groups for document in g.document_ids]
+        sizes = torch.tensor([len(g.document_ids) for g in groups])
+        relevant = torch.zeros(len(pairs), dtype=torch.bool)
+        relevant[sizes.cumsum(0) - sizes] = True
+        return {
+            "graph": self.builder(pairs),
+            "group": torch.repeat_interleave(sizes),
+            "relevant": relevant,
+        }

@@ -1,0 +1,46 @@
+"""How common each word piece is in a collection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor
+
+
+class TermStatistics:
+    r"""Document frequencies of word pieces, and the tf-idf weights that follow.
+
+    .. math:: w_t = tf_{t, d} \cdot \ln \frac{1 + N}{1 + df_t}
+
+    with tf the count of t in d. The paper says "tf-idf" and no more. A constant factor would cancel in the pattern, so
+    that only the counts and the logarithm matter; the 1 keeps words that no document holds finite.
+
+    Args:
+        document_frequency: number of documents that hold each word piece, ``[V]``.
+        size: number of documents N.
+
+    """
+
+    def __init__(self, document_frequency: Tensor, size: int) -> None:
+        self.document_frequency = document_frequency
+        self.size = size
+        # Taken here, on the CPU, once: logarithms may round differently on other devices.
+        self.idf = torch.log((1.0 + size) / (1.0 + document_frequency.cpu().double()))
+
+    @classmethod
+    def count(cls, documents: Iterable[Tensor], vocab_size: int) -> TermStatistics:
+        """Count over documents of word pieces, each ``[L]``."""
+        frequency, size = torch.zeros(vocab_size, dtype=torch.long), 0
+        for ids in documents:
+            frequency[ids.long().unique()] += 1
+            size += 1
+        return cls(frequency, size)
+
+    def tfidf(self, ids: Tensor) -> Tensor:
+        """Return the weight of each token of one document ``[L]``, float64."""
+        ids = ids.long()
+        return torch.bincount(ids, minlength=1)[ids] * self.idf[ids]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.size} documents, {self.idf.numel()} word pieces)"

@@ -1,0 +1,109 @@
+"""One BERT layer as a graph convolution."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+from torch_geometric.nn import MessagePassing
+from torch_geometric.utils import softmax
+
+from socialgraph.errors import OptionError
+from socialgraph.nn.attention import segment_attention
+
+
+class BertConv(MessagePassing):
+    r"""A BERT layer over a graph: attention along edges, then the feed-forward network.
+
+    .. math::
+        a_i &= \mathrm{LN}\Big(x_i + W_o \sum_{j \in N(i)}
+               \mathrm{softmax}_j\Big(\frac{q_i^\top k_j}{\sqrt d}\Big) v_j\Big) \\
+        x'_i &= \mathrm{LN}\big(a_i + W_2\, \mathrm{gelu}(W_1 a_i)\big)
+
+    (Devlin et al., 2019; names of the parts as in their checkpoint.) A node sees itself only through a
+    self-loop. Over complete circles :meth:`circles` computes the same without the edges.
+
+    Args:
+        hidden_size: width of a state, a multiple of ``num_heads``.
+        num_heads: attention heads.
+        intermediate_size: width of the feed-forward network.
+        dropout: of the two outputs that are added to the residual; attention itself has none.
+        layer_norm_eps: epsilon of the layer norms.
+
+    Raises:
+        OptionError: heads do not divide the width.
+    """
+
+    def __init__(
+        self,
+        hidden_size: int,
+        num_heads: int,
+        intermediate_size: int,
+        dropout: float = 0.1,
+        layer_norm_eps: float = 1e-12,
+    ) -> None:
+        super().__init__(aggr="add", node_dim=0)
+        if hidden_size % num_heads:
+            raise OptionError(f"{num_heads} heads do not divide the hidden size {hidden_size}")
+        self.hidden_size = hidden_size
+        self.num_heads = num_heads
+        self.intermediate_size = intermediate_size
+        self.query = torch.nn.Linear(hidden_size, hidden_size)
+        self.key = torch.nn.Linear(hidden_size, hidden_size)
+        self.value = torch.nn.Linear(hidden_size, hidden_size)
+        self.attention_output = torch.nn.Linear(hidden_size, hidden_size)
+        self.attention_norm = torch.nn.LayerNorm(hidden_size, eps=layer_norm_eps)
+        self.intermediate = torch.nn.Linear(hidden_size, intermediate_size)
+        self.output = torch.nn.Linear(intermediate_size, hidden_size)
+        self.output_norm = torch.nn.LayerNorm(hidden_size, eps=layer_norm_eps)
+        self.dropout = torch.nn.Dropout(dropout)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the weights as BERT does: normal with deviation 0.02, biases 0."""
+        for module in self.children():
+            if isinstance(module, torch.nn.Linear):
+                torch.nn.init.normal_(module.weight, std=0.02)
+                torch.nn.init.zeros_(module.bias)
+            elif isinstance(module, torch.nn.LayerNorm):
+                module.reset_parameters()
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        """Compute the layer over edges: exact and explainable, the reference.
+
+        Args:
+            x: states, ``[N, hidden_size]``.
+            edge_index: from source (who is heard) to target (who listens), ``[2, E]``.
+        """
+        query, key, value = self._heads(x)
+        heard = self.propagate(edge_index, query=query, key=key, value=value, size=(x.size(0), x.size(0)))
+        return self._transform(x, heard.flatten(1))
+
+    def circles(self, x: Tensor, ptr: Tensor, backend: str | None = None) -> Tensor:
+        """Compute the layer over complete circles, one after the other in ``x``.
+
+        Args:
+            x: states of all circles, ``[T, hidden_size]``.
+            ptr: bounds of the circles, ``[C + 1]``.
+            backend: see :func:`~socialgraph.nn.segment_attention`.
+        """
+        query, key, value = self._heads(x)
+        return self._transform(x, segment_attention(query, key, value, ptr, backend).flatten(1))
+
+    def message(
+        self, query_i: Tensor, key_j: Tensor, value_j: Tensor, index: Tensor, size_i: int | None
+    ) -> Tensor:
+        """Return what each edge brings: the source's value times the target's attention."""
+        logits = (query_i * key_j).sum(-1) / query_i.size(-1) ** 0.5
+        return softmax(logits, index, num_nodes=size_i).unsqueeze(-1) * value_j
+
+    def _heads(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        shape = (-1, self.num_heads, self.hidden_size // self.num_heads)
+        return self.query(x).view(shape), self.key(x).view(shape), self.value(x).view(shape)
+
+    def _transform(self, x: Tensor, heard: Tensor) -> Tensor:
+        x = self.attention_norm(x + self.dropout(self.attention_output(heard)))
+        return self.output_norm(x + self.dropout(self.output(F.gelu(self.intermediate(x)))))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.hidden_size}, {self.num_heads}, {self.intermediate_size})"

@@ -1,0 +1,76 @@
+"""The way from a BERT checkpoint to our layers: every name and shape is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+
+from socialgraph.errors import CheckpointError
+from socialgraph.nn.bert_conv import BertConv
+from socialgraph.nn.embedding import BertEmbedding
+
+#: ours -> BERT's
+EMBEDDING_NAMES = {
+    "word": "embeddings.word_embeddings",
+    "position": "embeddings.position_embeddings",
+    "segment": "embeddings.token_type_embeddings",
+    "norm": "embeddings.LayerNorm",
+}
+LAYER_NAMES = {
+    "query": "attention.self.query",
+    "key": "attention.self.key",
+    "value": "attention.self.value",
+    "attention_output": "attention.output.dense",
+    "attention_norm": "attention.output.LayerNorm",
+    "intermediate": "intermediate.dense",
+    "output": "output.dense",
+    "output_norm": "output.LayerNorm",
+}
+
+
+def bert_options(config: Any) -> dict[str, Any]:
+    """Return the arguments of :class:`~socialgraph.nn.Socialformer` that a BERT's config decides.
+
+    Raises:
+        CheckpointError: the BERT uses another activation than gelu.
+    """
+    if config.hidden_act != "gelu":
+        raise CheckpointError(f"the backbone's activation must be 'gelu', this one has {config.hidden_act!r}")
+    return {
+        "vocab_size": config.vocab_size,
+        "hidden_size": config.hidden_size,
+        "num_layers": config.num_hidden_layers,
+        "num_heads": config.num_attention_heads,
+        "intermediate_size": config.intermediate_size,
+        "max_positions": config.max_position_embeddings,
+        "type_vocab_size": config.type_vocab_size,
+        "layer_norm_eps": config.layer_norm_eps,
+        "dropout": config.hidden_dropout_prob,
+    }
+
+
+@torch.no_grad()
+def copy_bert(bert: Any, embedding: BertEmbedding, layers: Iterable[BertConv]) -> None:
+    """Copy the weights of a ``transformers.BertModel`` into our embedding and layers.
+
+    Raises:
+        CheckpointError: a weight is missing, has another shape, or is left over.
+    """
+    source = {name: value for name, value in bert.state_dict().items() if not name.startswith("pooler.")}
+    source.pop("embeddings.position_ids", None)  # 0, 1, 2, ... in old checkpoints
+    target = {f"{EMBEDDING_NAMES[k.split('.')[0]]}.{k.split('.')[1]}": v for k, v in embedding.named_parameters()}
+    for number, layer in enumerate(layers):
+        for name, value in layer.named_parameters():
+            part, kind = name.rsplit(".", 1)
+            target[f"encoder.layer.{number}.{LAYER_NAMES[part]}.{kind}"] = value
+    if source.keys() != target.keys():
+        odd = sorted(source.keys() ^ target.keys())
+        raise CheckpointError(f"the checkpoint and a BERT differ in {len(odd)} weights, the first is {odd[0]!r}")
+    for name, value in target.items():
+        if source[name].shape != value.shape:
+            raise CheckpointError(
+                f"{name} has the shape {tuple(source[name].shape)}, expected {tuple(value.shape)}"
+            )
+        value.copy_(source[name])

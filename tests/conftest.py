@@ -1,0 +1,64 @@
+"""A small real BERT, and documents for it, for all tests."""
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+from torch_geometric.data import Batch
+from transformers import BertConfig, BertModel
+
+from socialgraph.data.circles import compose
+from socialgraph.data.graph import connect, document_graph, gather, weigh
+from socialgraph.edges import DynamicDistance, SocialEdges, StaticCentrality, StaticDistance, coin_key
+from socialgraph.partition import EdgeCircles, Windows
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder with collections that lies beside the project; tests that need it are skipped without it."""
+    folder = Path(os.environ.get("SOCIALGRAPH_SHARED", Path(__file__).parents[2] / "shared"))
+    if not (folder / "data").is_dir():
+        pytest.skip(f"no collections in {folder} (set SOCIALGRAPH_SHARED)")
+    return folder
+
+
+@pytest.fixture
+def tiny_bert(tmp_path) -> tuple[str, BertModel]:
+    """A random BERT of 3 layers x 32 with a tokenizer, saved in a folder."""
+    torch.manual_seed(0)
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{i}" for i in range(195))]
+    (tmp_path / "vocab.txt").write_text("\n".join(words))
+    config = BertConfig(
+        vocab_size=200, hidden_size=32, num_hidden_layers=3, num_attention_heads=4, intermediate_size=64,
+        max_position_embeddings=96, pad_token_id=0,
+    )  # fmt: skip
+    bert = BertModel(config, add_pooling_layer=False).eval()
+    for name, parameter in bert.named_parameters():
+        if "bias" in name:  # zero at birth, which would hide a bias that is not copied
+            torch.nn.init.normal_(parameter, std=0.1)
+    bert.save_pretrained(tmp_path)
+    from transformers import BertTokenizerFast
+
+    BertTokenizerFast(vocab=str(tmp_path / "vocab.txt")).save_pretrained(tmp_path)
+    return str(tmp_path), bert
+
+
+def document_batch(lengths=(70, 0, 33, 1), vocabulary=200, passages=16, k=4, max_size=12, seed=0) -> Batch:
+    """Return graphs of random documents of these lengths, with passages and edge-level friend circles."""
+    generator = torch.Generator().manual_seed(seed)
+    graphs = []
+    for number, length in enumerate(lengths):
+        draw = lambda n: torch.randint(5, vocabulary, (n,), generator=generator)  # noqa: E731
+        weights = torch.rand(length, generator=generator, dtype=torch.float64)
+        graphs.append(document_graph(draw(length), draw(2 + number), coin_key(seed, "q", str(number)), tfidf=weights))
+    batch = Batch.from_data_list(graphs)
+    edges = SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance()], sparsity=0.8)
+    weigh(batch, "dynamic_distance", edges.patterns["dynamic_distance"].weights(batch))
+    connect(batch, *edges(batch))
+    circles = EdgeCircles(k=k, max_size=max_size)
+    gather(
+        batch,
+        *compose(Windows(passages), circles, batch.edge_index, batch.batch, batch.num_graphs, batch.edge_weight),
+    )
+    return batch

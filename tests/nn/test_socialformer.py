@@ -1,0 +1,235 @@
+"""The model against transformers' BertModel, and its own promises."""
+
+import json
+
+import pytest
+import torch
+from conftest import document_batch
+from torch_geometric.data import Batch
+
+from socialgraph.data.graph import document_graph
+from socialgraph.errors import CheckpointError, InputError, OptionError
+from socialgraph.nn import PARADE, Socialformer, circle_sequences
+
+
+def circle_texts(batch):
+    """Write out what each circle reads, one list of ids each: an independent statement of the layout."""
+    texts = []
+    for document in batch.to_data_list():
+        for circle in range(document.num_circles):
+            members = document.circle_index[0][document.circle_index[1] == circle]
+            leader = int(document.leader_index[circle])
+            place = members.tolist().index(leader)
+            texts.append(
+                (
+                    [2, *document.query_ids.tolist(), 3, *document.input_ids[members].tolist(), 3],
+                    0 if document.passage_mask[circle] else document.query_ids.numel() + 2 + place,
+                    document.query_ids.numel() + 2,
+                )
+            )
+    return texts
+
+
+def test_sequences_are_cls_query_sep_members_sep():
+    batch = document_batch()
+    sequences = circle_sequences(batch, cls=2, sep=3)
+    texts = circle_texts(batch)
+    assert len(texts) == batch.num_circles == sequences.ptr.numel() - 1 > 10
+    for number, (ids, leader, first) in enumerate(texts):
+        start, end = sequences.ptr[number], sequences.ptr[number + 1]
+        assert sequences.token[start:end].tolist() == ids
+        assert sequences.position[start:end].tolist() == list(range(len(ids)))
+        assert sequences.segment[start:end].tolist() == [0] * first + [1] * (len(ids) - first)
+        assert int(sequences.leader[number]) == int(start) + leader
+    by_cls = circle_sequences(batch, cls=2, sep=3, leader="cls")
+    assert by_cls.leader.tolist() == by_cls.ptr[:-1].tolist()
+
+
+@pytest.mark.parametrize("leader", ["central", "cls"])
+@pytest.mark.parametrize("inter_circle", [False, True])
+def test_untrained_model_is_bert_on_each_circle(tiny_bert, leader, inter_circle):
+    folder, bert = tiny_bert
+    batch = document_batch()
+    model = Socialformer.from_backbone(folder, leader=leader, inter_circle=inter_circle).eval()
+    states = []
+    with torch.no_grad():
+        for ids, central, first in circle_texts(batch):
+            types = [0] * first + [1] * (len(ids) - first)
+            hidden = bert(torch.tensor([ids]), token_type_ids=torch.tensor([types])).last_hidden_state[0]
+            states.append(hidden[central if leader == "central" else 0])
+        states = torch.stack(states)
+        document = batch.batch[batch.leader_index]
+        for number in range(batch.num_graphs):
+            mine = states[document == number]
+            pooled = mine.max(0).values if len(mine) else torch.zeros(32)
+            expected = model.score.weight[0] @ pooled + model.score.bias[0]
+            torch.testing.assert_close(model(batch)[number], expected, atol=1e-5, rtol=0)
+
+
+def test_parade_is_the_maximum_over_windows(tiny_bert):
+    folder, bert = tiny_bert
+    batch = document_batch(lengths=(50, 20), k=1)
+    assert not batch.passage_mask.all()
+    windows = document_batch(lengths=(50, 20))
+    from socialgraph.data.circles import compose
+    from socialgraph.data.graph import gather
+    from socialgraph.partition import Windows
+
+    gather(windows, *compose(Windows(16), None, windows.edge_index, windows.batch, 2))
+    model = PARADE.from_backbone(folder).eval()
+    assert len(model.inter) == 0
+    cls = []
+    with torch.no_grad():
+        for ids, _, first in circle_texts(windows):
+            types = [0] * first + [1] * (len(ids) - first)
+            cls.append(bert(torch.tensor([ids]), token_type_ids=torch.tensor([types])).last_hidden_state[0, 0])
+        pooled = torch.stack([torch.stack(cls[:4]).max(0).values, torch.stack(cls[4:]).max(0).values])
+        torch.testing.assert_close(model(windows), model.score(pooled)[:, 0], atol=1e-5, rtol=0)
+
+
+def train_a_little(model):
+    """Move every weight away from its start, so that W^C, heads and biases all matter."""
+    torch.manual_seed(1)
+    for parameter in model.parameters():
+        parameter.data += 0.05 * torch.randn_like(parameter)
+    return model
+
+
+def test_edge_path_equals_fused_path_with_gradients(tiny_bert):
+    folder, _ = tiny_bert
+    batch = document_batch()
+    results = {}
+    for backend in ("padded", "edges"):
+        torch.manual_seed(3)
+        model = train_a_little(Socialformer.from_backbone(folder, attention=backend, dropout=0.0)).train()
+        scores = model(batch)
+        (scores * torch.arange(1.0, 5.0)).sum().backward()
+        results[backend] = scores.detach(), {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
+    torch.testing.assert_close(results["padded"][0], results["edges"][0], atol=1e-5, rtol=1e-5)
+    assert results["padded"][1].keys() == results["edges"][1].keys()
+    assert len(results["padded"][1]) > 50
+    for name, gradient in results["padded"][1].items():
+        torch.testing.assert_close(gradient, results["edges"][1][name], atol=1e-4, rtol=1e-4, msg=name)
+
+
+@pytest.mark.parametrize("readout", ["max", "mean", "attention", "transformer"])
+@pytest.mark.parametrize("reads", ["updated", "high"])
+@pytest.mark.parametrize("inter_shared", [False, True])
+def test_a_score_does_not_depend_on_the_batch(tiny_bert, readout, reads, inter_shared):
+    folder, _ = tiny_bert
+    batch = document_batch()
+    torch.manual_seed(5)
+    model = Socialformer.from_backbone(folder, readout=readout, reads=reads, inter_shared=inter_shared)
+    model = train_a_little(model).eval()
+    with torch.no_grad():
+        together = model(batch)
+        alone = torch.cat([model(Batch.from_data_list([item])) for item in batch.to_data_list()])
+        other_order = model(Batch.from_data_list(batch.to_data_list()[::-1])).flip(0)
+    assert together.isfinite().all()
+    assert together.unique().numel() == 4
+    torch.testing.assert_close(together, alone, atol=1e-5, rtol=0)
+    torch.testing.assert_close(together, other_order, atol=1e-5, rtol=0)
+    assert together[1].item() == pytest.approx(model.score.bias.item())  # the empty document
+
+
+def test_leaders_carry_news_between_circles(tiny_bert):
+    folder, _ = tiny_bert
+    batch = document_batch(lengths=(40,))
+    changed = batch.clone()
+    inside = batch.circle_index[0][batch.circle_index[1] == 0]
+    changed.input_ids = batch.input_ids.clone()
+    changed.input_ids[inside] = 7
+    for inter_circle, spreads in ((False, False), (True, True)):
+        torch.manual_seed(3)
+        model = train_a_little(Socialformer.from_backbone(folder, inter_circle=inter_circle)).eval()
+        views = []
+        for graph in (batch, changed):
+            model.readout.register_forward_hook(lambda _, inputs, __, views=views: views.append(inputs[0].detach()))
+            with torch.no_grad():
+                model(graph)
+        untouched = [
+            c for c in range(batch.num_circles)
+            if not torch.isin(batch.circle_index[0][batch.circle_index[1] == c], inside).any()
+        ]  # fmt: skip
+        assert untouched
+        moved = (views[0][untouched] - views[-1][untouched]).abs().amax(1) > 1e-4
+        assert bool(moved.all()) == spreads
+
+
+def test_saved_model_scores_the_same(tiny_bert, tmp_path):
+    folder, _ = tiny_bert
+    batch = document_batch()
+    model = train_a_little(Socialformer.from_backbone(folder, inter_width=48, inter_heads=2, leader="cls")).eval()
+    model.save_pretrained(tmp_path / "saved")
+    assert {"config.json", "model.safetensors"} <= {f.name for f in (tmp_path / "saved").iterdir()}
+    config = json.loads((tmp_path / "saved" / "config.json").read_text())
+    assert (config["leader"], config["inter_width"], config["hidden_size"]) == ("cls", 48, 32)
+    again = Socialformer.from_pretrained(tmp_path / "saved")
+    assert not again.training
+    with torch.no_grad():
+        assert torch.equal(model(batch), again(batch))
+    parade = PARADE.from_backbone(folder, readout="mean").eval()
+    parade.save_pretrained(tmp_path / "parade")
+    with torch.no_grad():
+        assert torch.equal(parade(batch), PARADE.from_pretrained(tmp_path / "parade")(batch))
+
+
+def test_gradient_checkpointing_changes_nothing(tiny_bert):
+    folder, _ = tiny_bert
+    batch = document_batch()
+    gradients = []
+    for enable in (False, True):
+        torch.manual_seed(3)
+        model = train_a_little(Socialformer.from_backbone(folder, dropout=0.0)).train()
+        if enable:
+            model.gradient_checkpointing_enable()
+        model(batch).sum().backward()
+        gradients.append(model.embedding.word.weight.grad)
+    torch.testing.assert_close(*gradients)
+
+
+def test_bad_checkpoints_are_refused_in_one_line(tiny_bert, tmp_path):
+    folder, _ = tiny_bert
+    with pytest.raises(CheckpointError, match=r"no-such-folder: no readable config\.json"):
+        Socialformer.from_backbone(str(tmp_path / "no-such-folder"))
+    other = tmp_path / "gpt2"
+    other.mkdir()
+    (other / "config.json").write_text('{"model_type": "gpt2"}')
+    with pytest.raises(CheckpointError, match="must be a BERT, this is a 'gpt2'"):
+        Socialformer.from_backbone(str(other))
+    half = tmp_path / "half"
+    half.mkdir()
+    (half / "config.json").write_text('{"hidden_size": 32}')
+    with pytest.raises(CheckpointError, match=r"no model\.safetensors"):
+        Socialformer.from_pretrained(half)
+    (half / "model.safetensors").write_bytes(b"not weights")
+    with pytest.raises(CheckpointError, match="not a saved Socialformer"):
+        Socialformer.from_pretrained(half)
+    # a BERT in a pickle is not loaded
+    pickled = tmp_path / "pickled"
+    pickled.mkdir()
+    (pickled / "config.json").write_text((tmp_path / "config.json").read_text())
+    torch.save({}, pickled / "pytorch_model.bin")
+    with pytest.raises(CheckpointError, match=r"cannot load model\.safetensors"):
+        Socialformer.from_backbone(str(pickled))
+
+
+def test_bad_options_and_too_long_circles_are_refused(tiny_bert):
+    folder, _ = tiny_bert
+    for options in ({"readout": "no-such-pool"}, {"reads": "low"}, {"inter_heads": 5},
+                    {"reads": "high", "inter_circle": False}):  # fmt: skip
+        with pytest.raises(OptionError):
+            Socialformer.from_backbone(folder, **options)
+    with pytest.raises(OptionError, match="leader must be one of"):
+        Socialformer.from_backbone(folder, leader="tallest")(document_batch())
+    with pytest.raises(InputError, match="this BERT reads 96"):
+        Socialformer.from_backbone(folder)(document_batch(lengths=(200,), passages=128))
+
+
+def test_a_single_graph_is_a_batch_of_one(tiny_bert):
+    folder, _ = tiny_bert
+    model = Socialformer.from_backbone(folder).eval()
+    item = document_batch().to_data_list()[0]
+    with torch.no_grad():
+        torch.testing.assert_close(model(item), model(Batch.from_data_list([item])), atol=1e-6, rtol=0)
+    assert document_graph(torch.tensor([5]), torch.tensor([6]), 1).num_circles == 0
