@@ -1,6 +1,7 @@
-"""What the paper says, literally: full matrices, sets and loops. Slow, readable, and independent of the package.
+"""What the paper says, literally: full matrices, sets and loops. Slow, and independent of the package.
 
-Socialformer (Zhou et al., CIKM 2022), Sections 3.1 and 3.2. Equation numbers are the paper's. Everything is float64.
+Socialformer (Zhou et al., CIKM 2022), Sections 3.1 and 3.2. Equation numbers are the paper's.
+Everything is float64.
 Where the paper leaves a case open, the project's rule is said in the docstring ("Rule: ...").
 Every matrix is l x l with a zero diagonal: a token is no friend of itself.
 """
@@ -16,9 +17,9 @@ Matrix = np.ndarray
 Circle = tuple[int, list[int]]  # leader, members in ascending order (the leader is one of them)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 # Section 3.1: the four patterns
-# ---------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def static_distance(length: int, p: float = 50.0) -> Matrix:
@@ -39,7 +40,8 @@ def smooth(product: float) -> float:
 def f(weights: Sequence[float]) -> Matrix:
     """Equation (3): f(i, j) = (s(i, j) - min s) / (max s - min s), with s(i, j) = sqrt(w_i w_j).
 
-    Rule: min and max run over the distinct pairs i != j. If all products are equal (also: fewer than two pairs), f is 0.
+    Rule: min and max run over the distinct pairs i != j. If all products are equal (also: one pair or none),
+    f is 0.
     """
     length = len(weights)
     s = {(i, j): smooth(weights[i] * weights[j]) for i in range(length) for j in range(length) if i != j}
@@ -58,8 +60,9 @@ def static_centrality(tfidf: Sequence[float]) -> Matrix:
 
 
 def dynamic_distance_weights(document: Sequence[int], query: Sequence[int], p: float = 50.0) -> list[float]:
-    """Equation (4): w_i = (1/n) sum_j 1 / (1 + |i - pos(t_j)| / p) over the n document positions that match the query.
+    """Equation (4): w_i = (1/n) sum_j 1 / (1 + |i - pos(t_j)| / p).
 
+    The sum runs over the n document positions whose token is in the query.
     Rule: a position counts once, however often its token stands in the query. No match: all weights are 0.
     """
     positions = [position for position, token in enumerate(document) if token in set(query)]
@@ -89,7 +92,8 @@ def dynamic_centrality_weights(
     """Section 3.1, around Equation (6): BERT's [CLS] attention replaces the cosines of the relevant tokens.
 
     `attention[n]` belongs to document position `relevant[n]`.
-    Rule: negative cosines count as 0; the attention is rescaled so that its sum equals the sum of what it replaces.
+    Rule: negative cosines count as 0; the attention is rescaled so that its sum equals the sum of the cosines
+    that it replaces.
     """
     weights = [max(0.0, cosine) for cosine in cosines]
     replaced = sum(weights[i] for i in relevant)
@@ -104,13 +108,13 @@ def dynamic_centrality(cosines: Sequence[float], relevant: Sequence[int], attent
     return f(dynamic_centrality_weights(cosines, relevant, attention))
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 # Section 3.1: from patterns to probabilities
-# ---------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def mean(patterns: Sequence[Matrix], weights: Sequence[float] | None = None) -> Matrix:
-    """P = sum_x lambda_x P_x, the text above Equation (8). Rule: the lambdas are rescaled to sum to 1; default equal."""
+    """P = sum_x lambda_x P_x, the text above Equation (8). Rule: the lambdas are rescaled to sum to 1."""
     lambdas = [1.0] * len(patterns) if weights is None else list(weights)
     total = np.zeros_like(patterns[0])
     for weight, pattern in zip(lambdas, patterns, strict=True):
@@ -132,7 +136,7 @@ def scale(probability: Matrix, sparsity: float) -> float:
         return float(np.minimum(1.0, probability / mu).sum())
 
     low, high = 1e-12, 1e12  # density falls as mu grows
-    for _ in range(200):
+    for _ in range(90):
         middle = math.sqrt(low * high)
         low, high = (middle, high) if density(middle) > target else (low, middle)
     return low
@@ -151,9 +155,9 @@ def probabilities(probability: Matrix, sparsity: float) -> Matrix:
     return np.minimum(1.0, probability / scale(probability, sparsity))
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 # Section 3.2: friend circles
-# ---------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def node_circles(
@@ -175,7 +179,7 @@ def node_circles(
 def edge_circles(
     adjacency: Matrix, k: int, max_size: int, keep: str = "strongest", weight: Matrix | None = None
 ) -> list[Circle]:
-    """Edge-level partition: "we only remove edges in the subgraph", those among the friends too. Rules: see `_circle`."""
+    """Edge-level partition: "we only remove edges in g_1", those among friends too. Rules: see `_circle`."""
     left = {i: {j for j in range(len(adjacency)) if adjacency[i, j]} for i in range(len(adjacency))}
     circles: list[Circle] = []
     while len(circles) < k and any(left.values()):
@@ -187,11 +191,11 @@ def edge_circles(
 
 
 def _circle(left: dict[int, set[int]], max_size: int, keep: str, weight: Matrix | None) -> tuple[int, set[int]]:
-    """"We select the node with the highest degree as the central node"; it and its neighbours form the subgraph.
+    """Find the next circle: the node of highest degree, "the central node", and its neighbours.
 
-    Rules: of equal degrees the lower id leads. At most `max_size` members, the leader included. Of more friends
-    "strongest" keeps those of highest weight (of equal weights the lower id; no weights: all are equal) and "first"
-    the lowest ids.
+    Rules: of equal degrees the lower id leads. At most `max_size` members, the leader included. Of more
+    friends "strongest" keeps those of highest weight (of equal weights the lower id; no weights: all are
+    equal), and "first" the lowest ids.
     """
     leader = min(left, key=lambda node: (-len(left[node]), node))
     if keep == "first" or weight is None:

@@ -32,7 +32,6 @@ class GraphBuilder:
 
     Raises:
         OptionError: neither circles nor passages, or circles without edges.
-
     """
 
     def __init__(
@@ -64,7 +63,6 @@ class GraphBuilder:
 
         Raises:
             InputError: the query has no word piece, or the document is not in the collection.
-
         """
         query_ids = self.tokens.query(query)
         if query_ids.numel() == 0:
@@ -88,7 +86,6 @@ class GraphBuilder:
 
         Raises:
             InputError: see :meth:`pair`.
-
         """
         batch = Batch.from_data_list([self.pair(*pair) for pair in pairs]).to(self.device)
         if self.edges is not None:
@@ -101,8 +98,6 @@ class GraphBuilder:
             connect(batch, nothing, torch.empty(0, device=self.device))
         gather(
             batch,
-            *compose(
-                self.passages, self.circles, batch.edge_index, batch.batch, batch.num_graphs, batch.edge_weight
-            ),
+            *compose(self.passages, self.circles, batch.edge_index, batch.batch, batch.num_graphs, batch.edge_weight),
         )
         return batch

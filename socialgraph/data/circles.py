@@ -28,7 +28,6 @@ def compose(
 
     Returns:
         ``circle_index [2, M]``, ``leader_index [C]`` and ``passage_mask [C]``.
-
     """
     indices, leaders, masks = [batch.new_empty(2, 0)], [batch.new_empty(0)], [batch.new_empty(0, dtype=torch.bool)]
     for partition, is_passage in ((passages, True), (circles, False)):

@@ -75,15 +75,10 @@ class Split:
     Each of the three may be given as a value or as a function without arguments that loads it; the function
     is called at most once, when the value is first asked for.
 
-    Parameters
-    ----------
-    queries
-        The queries of this split.
-    qrels
-        The judgements. Queries without any are allowed: they are ranked but not measured.
-    candidates
-        What is re-ranked for each query, or None where a first stage must still retrieve it.
-
+    Args:
+        queries: The queries of this split.
+        qrels: The judgements. Queries without any are allowed: they are ranked but not measured.
+        candidates: What is re-ranked for each query, or None where a first stage must still retrieve it.
     """
 
     def __init__(
@@ -145,15 +140,10 @@ def _value(given: T | Callable[[], T]) -> T:
 class Collection:
     """Documents and the splits that ask for them.
 
-    Parameters
-    ----------
-    name
-        What tables and logs call it.
-    documents
-        Documents by id: a dict, or a store on disk (`StoredDocuments`).
-    splits
-        `"train"`, `"dev"`, `"test"`, and any others. Every split but `"train"` is held out from training.
-
+    Args:
+        name: What tables and logs call it.
+        documents: Documents by id: a dict, or a store on disk (`StoredDocuments`).
+        splits: `"train"`, `"dev"`, `"test"`, and any others. Every split but `"train"` is held out from training.
     """
 
     def __init__(self, name: str, documents: Mapping[str, Document], splits: Mapping[str, Split]) -> None:
@@ -170,7 +160,7 @@ class Collection:
             raise InputError(f"collection {self.name} has no split {split!r}; there are: {there}") from None
 
     def with_candidates(self, split: str, run: Run) -> Collection:
-        """Return a copy in which `split` has `run` as its candidates. The documents are shared, not copied."""
+        """Return a copy in which `split` has `run` as its candidates. The documents are shared."""
         replaced = self[split].with_candidates(run)
         return Collection(self.name, self.documents, self.splits | {split: replaced})
 
@@ -189,11 +179,8 @@ class Collection:
     def check(self) -> None:
         """Read all candidates and make sure that every one of them is a document of the corpus.
 
-        Raises
-        ------
-        InputError
-            Names the split, the first missing pair in reading order, and how many there are.
-
+        Raises:
+            InputError: Names the split, the first missing pair in reading order, and how many there are.
         """
         for name, split in self.splits.items():
             if split.candidates is not None:
@@ -255,18 +242,12 @@ def hash_split(ids: Iterable[str], shares: Sequence[float]) -> dict[str, list[st
     Each id goes where `hash_fraction(id)` falls among the cumulated shares, so adding ids never moves another
     one. The shares are met only on average.
 
-    Parameters
-    ----------
-    ids
-        What is divided. Its order is kept inside each part.
-    shares
-        Shares of train, dev and test; not negative, sum 1.
+    Args:
+        ids: What is divided. Its order is kept inside each part.
+        shares: Shares of train, dev and test; not negative, sum 1.
 
-    Raises
-    ------
-    OptionError
-        The shares are not three numbers from 0 to 1 with the sum 1.
-
+    Raises:
+        OptionError: The shares are not three numbers from 0 to 1 with the sum 1.
     """
     if len(shares) != 3 or min(shares) < 0 or abs(sum(shares) - 1) > 1e-9:
         raise OptionError(f"shares (train, dev, test) must be 3 numbers >= 0 with the sum 1, got {shares}")

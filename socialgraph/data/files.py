@@ -24,13 +24,9 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[A
     one step (rename). If the block raises, the hidden file is removed and an older `path` stays as it was.
     Missing folders are made.
 
-    Parameters
-    ----------
-    path
-        The file to write. Text is UTF-8 with `\n` line ends on every platform.
-    mode
-        `"w"` for text, `"wb"` for bytes.
-
+    Args:
+        path: The file to write. Text is UTF-8 with `\n` line ends on every platform.
+        mode: `"w"` for text, `"wb"` for bytes.
     """
     if mode not in ("w", "wb"):
         raise ValueError(f"mode must be 'w' or 'wb', got {mode!r}")
@@ -72,16 +68,13 @@ def _sync_folder(folder: Path) -> None:
 
 
 def numbered_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
-    r"""Yield (line number from 1, line without its line end) of a file, through gzip where the name ends in `.gz`.
+    r"""Yield (line number from 1, line without its line end) of a file, `.gz` files through gzip.
 
     Lines are bytes and end at `\n` (or `\r\n`) only, so that no character inside a text counts as a line end.
     A byte order mark at the start is dropped.
 
-    Raises
-    ------
-    InputError
-        The file cannot be opened, or its gzip data is damaged or cut short. The message names the file.
-
+    Raises:
+        InputError: The file cannot be opened, or its gzip data is damaged or cut short. The message names the file.
     """
     number = 0
     try:

@@ -59,31 +59,22 @@ def load_folder(
     are read from disk by id. The splits are those that have a file of queries. Runs are read when a split's
     candidates are first asked for.
 
-    Parameters
-    ----------
-    path
-        The folder. Its name becomes the collection's name.
-    candidates
-        Which run gives the candidates: `"bm25"` takes `run.bm25.<split>.txt[.gz]`. A split without such a
-        file has no candidates. None: no split has any.
-    cache
-        Where the unpacked copy of a gzipped corpus is kept: by default the environment variable
-        `SOCIALGRAPH_CACHE`, else `socialgraph` in the user's cache folder. A copy is used again as long as
-        the gzipped file keeps its path, size and time.
+    Args:
+        path: The folder. Its name becomes the collection's name.
+        candidates: Which run gives the candidates: `"bm25"` takes `run.bm25.<split>.txt[.gz]`. A split without such a
+            file has no candidates. None: no split has any.
+        cache: Where the unpacked copy of a gzipped corpus is kept: by default the environment variable
+            `SOCIALGRAPH_CACHE`, else `socialgraph` in the user's cache folder. A copy is used again as long as
+            the gzipped file keeps its path, size and time.
 
-    Raises
-    ------
-    InputError
-        A file is missing, malformed (with file and line) or lies outside the folder (through a link); a
-        document or query id comes twice; a query is empty; candidates name a document that the corpus lacks
-        (when they are read).
+    Raises:
+        InputError: A file is missing, malformed (with file and line) or lies outside the folder (through a link); a
+            document or query id comes twice; a query is empty; candidates name a document that the corpus lacks
+            (when they are read).
 
-    Warns
-    -----
-    UserWarning
-        With a count and the first ids: documents without text; judgements on documents that the corpus lacks
-        (they are left out); judgements or candidates of queries that the split lacks (left out).
-
+    Warns:
+        UserWarning: With a count and the first ids: documents without text; judgements on documents that the
+            corpus lacks (they are left out); judgements or candidates of queries that the split lacks (left out).
     """
     folder = Path(path)
     if not folder.is_dir():
@@ -102,9 +93,7 @@ def load_folder(
     if candidates is not None and not any(split.has_candidates for split in splits.values()):
         there = sorted({file.name.split(".")[1] for file in folder.glob("run.*.*.txt*")} - {candidates})
         if there:
-            raise InputError(
-                f"{folder}: no run.{candidates}.<split>.txt[.gz]; there are runs named {', '.join(there)}"
-            )
+            raise InputError(f"{folder}: no run.{candidates}.<split>.txt[.gz]; there are runs named {', '.join(there)}")
     return Collection(folder.resolve().name, documents, splits)
 
 
@@ -143,7 +132,8 @@ class JsonlDocuments(StoredDocuments):
             raise InputError(f"{self.path}: the corpus is empty")
         self._offsets = np.array(offsets, dtype=np.int64)
         if empty:
-            warnings.warn(f"{self.path}: {len(empty)} documents have no text: {first_ids(empty)}", stacklevel=4)
+            told = f"{self.path}: {len(empty)} documents have no text: {first_ids(empty)}"
+            warnings.warn(told, stacklevel=4)
 
     def __getitem__(self, doc_id: str) -> Document:
         row = self._rows[doc_id]
@@ -151,7 +141,7 @@ class JsonlDocuments(StoredDocuments):
             file.seek(int(self._offsets[row]))
             document = _document(file.readline(), f"{self.path}:{row + 1}")
         if document.doc_id != doc_id:
-            raise InputError(f"{self.path}:{row + 1}: changed since it was loaded (expected document {doc_id!r})")
+            raise InputError(f"{self.path}:{row + 1}: changed since it was loaded (expected {doc_id!r})")
         return document
 
     def __contains__(self, doc_id: object) -> bool:
@@ -245,7 +235,7 @@ def _read_qrels(file: Path | None, queries: Queries, documents: JsonlDocuments) 
     unknown = [doc_id for grades in qrels.values() for doc_id in grades if doc_id not in documents]
     if unknown:
         warnings.warn(
-            f"{file}: {len(unknown)} judgements are on documents that are not in the corpus and are left out: "
+            f"{file}: {len(unknown)} judgements are on documents that the corpus lacks and are left out: "
             f"{first_ids(unknown)}",
             stacklevel=3,
         )

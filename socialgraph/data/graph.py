@@ -30,7 +30,6 @@ class DocumentGraph(Data):
             circle. A node may belong to many circles, or to none.
         leader_index: the leader of each circle, one of its members, ``[C]``.
         passage_mask: which circles are passages, led by their [CLS], ``[C]`` bool.
-
     """
 
     @property
@@ -56,7 +55,6 @@ def document_graph(
         query_id: id of the query.
         document_id: id of the document.
         weights: node weights that patterns need, each ``[L]``, such as ``tfidf``.
-
     """
     return DocumentGraph(
         input_ids=input_ids.long(),

@@ -38,7 +38,6 @@ class TrainingGroups(torch.utils.data.Dataset[Group]):
     Raises:
         InputError: no query has a relevant document and another candidate.
         OptionError: size or negatives below 1.
-
     """
 
     def __init__(self, split: Split, size: int, negatives: int = 7, seed: int = 0) -> None:
@@ -74,6 +73,8 @@ class TrainingGroups(torch.utils.data.Dataset[Group]):
 
     def __getitem__(self, index: int) -> Group:
         """Return group ``index``."""
+        if not 0 <= index < self.size:
+            raise IndexError(f"group {index} of {self.size}")
         epoch, place = divmod(index, len(self.query_ids))
         order = np.random.default_rng([self.seed, 0, epoch]).permutation(len(self.query_ids))
         query_id = self.query_ids[order[place]]
@@ -90,7 +91,6 @@ class GroupCollator:
     Args:
         builder: builds graphs.
         queries: query id -> text.
-
     """
 
     def __init__(self, builder: GraphBuilder, queries: dict[str, str]) -> None:

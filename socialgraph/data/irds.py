@@ -48,24 +48,18 @@ def load_irds(
     scores do not tell its documents apart (all equal, or missing), the order of the source becomes the score
     n, n - 1, ..., 1.
 
-    Parameters
-    ----------
-    test, dev, train
-        Ids such as `"cranfield"` or `"msmarco-document/dev"`. All must share one corpus.
-    shares
-        Shares of train, dev and test when `test` comes alone, or None.
+    Args:
+        test: id such as `"cranfield"` or `"msmarco-document/dev"`.
+        dev: id of the dev split; all ids must share one corpus.
+        train: id of the train split.
+        shares: Shares of train, dev and test when `test` comes alone, or None.
 
-    Raises
-    ------
-    InputError
-        An id that ir_datasets does not know, has no documents, queries or judgements, or another corpus; a
-        file that it cannot read or fetch.
+    Raises:
+        InputError: An id that ir_datasets does not know, has no documents, queries or judgements, or another corpus; a
+            file that it cannot read or fetch.
 
-    Warns
-    -----
-    UserWarning
-        Queries without text are left out, with a count and the first ids.
-
+    Warns:
+        UserWarning: Queries without text are left out, with a count and the first ids.
     """
     parts = {"train": train, "dev": dev, "test": test}
     ids = {split: dataset_id for split, dataset_id in parts.items() if dataset_id is not None}
@@ -115,7 +109,8 @@ class IrdsDocuments(StoredDocuments):
 
     def __len__(self) -> int:
         with _readable(f"the documents of {self.dataset_id}"):
-            count = _dataset(self.dataset_id).docs_count()  # from the store if it is built, else from the catalogue
+            # From the store if it is built, else from the library's catalogue.
+            count = _dataset(self.dataset_id).docs_count()
             return int(self._store().count() if count is None else count)
 
     def stream(self) -> Iterator[Document]:
@@ -245,7 +240,7 @@ def _hash_splits(dataset_id: str, shares: Sequence[float]) -> dict[str, Split]:
 
 @contextmanager
 def _readable(what: str) -> Iterator[None]:
-    """Turn what the library raises when a file is missing, damaged or cannot be fetched into one clear error."""
+    """Turn what the library raises over a file (missing, damaged, not to be fetched) into one error."""
     try:
         yield
     except (OSError, RuntimeError, ValueError, EOFError, StopIteration) as error:

@@ -27,7 +27,15 @@ import tokenize
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from types import ModuleType
+from types import (
+    BuiltinFunctionType,
+    ClassMethodDescriptorType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    ModuleType,
+    WrapperDescriptorType,
+)
 from typing import NamedTuple
 
 from socialgraph.data.collection import Collection, Document, Qrels, Queries, Split, hash_split
@@ -35,7 +43,8 @@ from socialgraph.errors import InputError, OptionError
 
 # Modules written in C that only define things when they are imported. Left out: those that touch the terminal
 # (readline, curses), open a display (_tkinter), are deprecated or are meant for tests.
-_WRITTEN_IN_C = """
+_WRITTEN_IN_C = frozenset(  # one string reads better than ninety
+    """
     _abc _ast _asyncio _bisect _blake2 _bz2 _codecs _collections _contextvars _csv _ctypes _datetime _decimal
     _elementtree _functools _hashlib _heapq _imp _io _json _locale _lsprof _lzma _md5 _multibytecodec
     _multiprocessing _opcode _operator _pickle _posixshmem _posixsubprocess _queue _random _sha1 _sha2 _sha256
@@ -43,12 +52,24 @@ _WRITTEN_IN_C = """
     _tokenize _tracemalloc _typing _uuid _warnings _weakref _winapi _zoneinfo array atexit binascii builtins
     cmath errno faulthandler fcntl gc grp itertools marshal math mmap msvcrt nt posix pwd pyexpat resource
     select sys syslog termios time unicodedata winreg winsound zlib
-""".split()
+    """.split()  # noqa: SIM905
+)
 _TEST_FOLDERS = {"test", "tests", "idle_test", "__pycache__", "site-packages"}
 _MIN_DOCUMENT_WORDS = 20  # what is shorter is no document
 _WORDS_PER_QUERY = 50  # a short module gives fewer queries, so that taking them out does not empty it
 _MAX_QUERY_WORDS = 40
 _SENTENCE_END = re.compile(r"[.!?](?=\s+[A-Z(\"'`*]|$)")
+
+
+# What a module or class written in C holds. Anything else was put there at run time.
+_C_MEMBERS = (
+    BuiltinFunctionType,
+    ClassMethodDescriptorType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    WrapperDescriptorType,
+)
 
 
 class _Entry(NamedTuple):
@@ -67,32 +88,24 @@ def load_pydocs(
     """Build the collection from the running Python's own documentation; takes a few seconds, once a process.
 
     The sentences of a module are tried in the order of a hash of their function's full name, and the first
-    that are fit become its queries: at least `min_words` words (of 2 letters or more) and at most 40; not
+    that are fit become its queries: at least `min_words` words with 2 letters together, and at most 40; not
     repeated in any other document; not a call signature. A module gives at most one query for every 50 of its
     words. Query ids are the full names (`shutil.copytree`), document ids are `library/<module>` and
     `reference/<chapter>`. Splits are by module, by a hash of its name (`hash_split`). There are no
     candidates: retrieve them (`retrieve_candidates` keeps documents that are relevant in dev or test out of
     the training candidates).
 
-    Parameters
-    ----------
-    max_queries
-        At most so many queries for one module, 1 or more.
-    min_words
-        Shortest query, in words, 4 or more (less is no question).
-    shares
-        Shares of train, dev and test among the modules.
+    Args:
+        max_queries: At most so many queries for one module, 1 or more.
+        min_words: Shortest query, in words, 4 or more (less is no question).
+        shares: Shares of train, dev and test among the modules.
 
-    Raises
-    ------
-    InputError
-        This Python has no sources of its standard library.
-    OptionError
-        An option is out of its range.
-
+    Raises:
+        InputError: This Python has no sources of its standard library.
+        OptionError: An option is out of its range.
     """
     if max_queries < 1 or min_words < 4:
-        raise OptionError(f"max_queries must be 1 or more and min_words 4 or more, got {max_queries} and {min_words}")
+        raise OptionError(f"max_queries must be >= 1 and min_words >= 4, got {max_queries} and {min_words}")
     modules = _modules()
     queries = _choose(modules, max_queries, min_words)
     documents = {}
@@ -114,7 +127,7 @@ def load_pydocs(
     return Collection(f"pydocs-{version}", documents, splits)
 
 
-# ---- documents ----------------------------------------------------------------------------------------------------
+# ---- documents ------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=1)
@@ -194,8 +207,10 @@ def _members(owner: ModuleType | type, prefix: str) -> Iterator[_Entry]:
     inherited = {getattr(object, name).__doc__ for name in dir(object)}
     for name, value in sorted(vars(owner).items()):
         is_class = isinstance(value, type)
-        if not is_class and not callable(value) and not inspect.isdatadescriptor(value):
+        if not is_class and not isinstance(value, _C_MEMBERS):
             continue
+        if f"__{name}__" in vars(owner):
+            continue  # a hook (sys.excepthook): programs replace it, its original has the other name
         doc = getattr(value, "__doc__", None)
         elsewhere = is_class and value.__module__ not in (getattr(owner, "__name__", ""), prefix.lstrip("_"))
         if elsewhere or (isinstance(owner, type) and (is_class or doc in inherited)):
@@ -218,7 +233,7 @@ def _topics() -> dict[str, list[str]]:
 
 
 def _paragraphs(text: str | None) -> list[str]:
-    """Return the paragraphs, each on one line: so a sentence that was broken over lines is one string again."""
+    """Return the paragraphs, each on one line, so that a sentence broken over lines is one string."""
     blocks = re.split(r"\n\s*\n", inspect.cleandoc(text or "").strip())
     return [" ".join(block.split()) for block in blocks if block.strip()]
 
@@ -231,7 +246,7 @@ def _count_words(text: str) -> int:
     return len(text.split())
 
 
-# ---- queries ------------------------------------------------------------------------------------------------------
+# ---- queries --------------------------------------------------------------------------------------------
 
 
 def _choose(modules: dict[str, list[_Entry]], max_queries: int, min_words: int) -> dict[str, dict[str, str]]:
@@ -247,7 +262,8 @@ def _choose(modules: dict[str, list[_Entry]], max_queries: int, min_words: int) 
         seen: set[str] = set()
         for query_id in sorted(found, key=lambda name: hashlib.sha256(name.encode()).digest()):
             sentence = found[query_id]
-            if len(taken) < limit and _folded(sentence) not in seen and holders[sentence] == {f"library/{module}"}:
+            is_ours_alone = holders[sentence] == {f"library/{module}"}
+            if len(taken) < limit and is_ours_alone and _folded(sentence) not in seen:
                 taken[query_id] = sentence
                 seen.add(_folded(sentence))
         chosen[module] = {query_id: taken[query_id] for query_id in sorted(taken)}
@@ -262,7 +278,7 @@ def _candidates(entries: Iterable[_Entry], min_words: int) -> dict[str, str]:
             continue  # a name can be defined twice (a property's setter): the first counts
         end = _SENTENCE_END.search(paragraphs[0])
         sentence = paragraphs[0][: end.start() if end else None].strip().rstrip(".:;!?,")
-        words = re.findall(r"[^\W\d_]{2,}", sentence)
+        words = [word for word in sentence.split() if re.search(r"[^\W\d_]{2}", word)]
         is_prose = sentence[:1].isalpha() and "->" not in sentence and ">>>" not in sentence
         is_call = re.match(r"[\w.]+\(", sentence) is not None
         if len(words) >= min_words and len(sentence.split()) <= _MAX_QUERY_WORDS and is_prose and not is_call:
@@ -299,9 +315,11 @@ def _folded(text: str) -> str:
 
 def _without(text: str, sentences: Iterable[str]) -> str:
     """Return the text without these sentences, in upper and lower case alike."""
-    for sentence in sorted(sentences, key=lambda one: (-len(one), one)):  # the longest first: it may hold a shorter
+    # The longest first: it may hold a shorter one.
+    for sentence in sorted(sentences, key=lambda one: (-len(one), one)):
         pattern = re.compile(r"\s+".join(map(re.escape, sentence.split())), re.IGNORECASE)
         while pattern.search(text):  # again, as taking one out can join its neighbours into another
             text = pattern.sub("", text)
-    lines = (re.sub(r"^[\s.,:;!?]+", "", line) for line in text.split("\n"))  # the stop of a sentence that is gone
+    # The stop of a sentence that is gone goes too.
+    lines = (re.sub(r"^[\s.,:;!?]+", "", line) for line in text.split("\n"))
     return "\n".join(line for line in lines if line)

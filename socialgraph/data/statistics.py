@@ -19,7 +19,6 @@ class TermStatistics:
     Args:
         document_frequency: number of documents that hold each word piece, ``[V]``.
         size: number of documents N.
-
     """
 
     def __init__(self, document_frequency: Tensor, size: int) -> None:
@@ -33,7 +32,7 @@ class TermStatistics:
         """Count over documents of word pieces, each ``[L]``."""
         frequency, size = torch.zeros(vocab_size, dtype=torch.long), 0
         for ids in documents:
-            frequency[ids.long().unique()] += 1
+            frequency[torch.unique(ids.long())] += 1
             size += 1
         return cls(frequency, size)
 

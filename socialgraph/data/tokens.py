@@ -23,7 +23,6 @@ class Tokens:
 
     Raises:
         OptionError: a length below 1.
-
     """
 
     def __init__(

@@ -27,12 +27,9 @@ def read_run(path: str | os.PathLike[str]) -> Run:
     The scores count; the rank column must hold whole numbers but is not used, and the tag is dropped. Queries
     and documents come in the order of the file.
 
-    Raises
-    ------
-    InputError
-        Names file and line: not six columns, a rank that is no whole number, a score that is no finite
-        number, a document that comes twice for one query, text that is not UTF-8.
-
+    Raises:
+        InputError: Names file and line: not six columns, a rank that is no whole number, a score that is no finite
+            number, a document that comes twice for one query, text that is not UTF-8.
     """
     run: Run = {}
     names: dict[bytes, str] = {}  # each id is decoded and kept once: large runs repeat the same ids
@@ -62,11 +59,8 @@ def write_run(path: str | os.PathLike[str], run: Mapping[str, Mapping[str, float
 
     The file appears whole or not at all. Scores are written so that they are read back exactly.
 
-    Raises
-    ------
-    InputError
-        An id or the tag is empty or holds blanks, or a score is not a finite number; nothing is written.
-
+    Raises:
+        InputError: An id or the tag is empty or holds blanks, or a score is not a finite number; nothing is written.
     """
     _check_word(tag, "the tag of a run")
     with _text(path) as file:
@@ -75,7 +69,7 @@ def write_run(path: str | os.PathLike[str], run: Mapping[str, Mapping[str, float
             for doc_id, score in scores.items():
                 _check_word(doc_id, "a document id")
                 if not math.isfinite(score):
-                    raise InputError(f"query {query_id!r}, document {doc_id!r}: score {score} is not a finite number")
+                    raise InputError(f"query {query_id!r}, document {doc_id!r}: {score} is not finite")
             for rank, doc_id in enumerate(ranked(scores), start=1):
                 file.write(f"{query_id} Q0 {doc_id} {rank} {float(scores[doc_id])!r} {tag}\n")
 
@@ -83,12 +77,9 @@ def write_run(path: str | os.PathLike[str], run: Mapping[str, Mapping[str, float
 def read_qrels(path: str | os.PathLike[str]) -> Qrels:
     """Read TREC judgements. The iteration column is dropped.
 
-    Raises
-    ------
-    InputError
-        Names file and line: not four columns, a grade that is no whole number, a document that is judged
-        twice for one query, text that is not UTF-8.
-
+    Raises:
+        InputError: Names file and line: not four columns, a grade that is no whole number, a document that is judged
+            twice for one query, text that is not UTF-8.
     """
     qrels: Qrels = {}
     names: dict[bytes, str] = {}
@@ -113,11 +104,8 @@ def read_qrels(path: str | os.PathLike[str]) -> Qrels:
 def write_qrels(path: str | os.PathLike[str], qrels: Mapping[str, Mapping[str, int]]) -> None:
     """Write TREC judgements in the order of the mapping. The file appears whole or not at all.
 
-    Raises
-    ------
-    InputError
-        An id is empty or holds blanks; nothing is written.
-
+    Raises:
+        InputError: An id is empty or holds blanks; nothing is written.
     """
     with _text(path) as file:
         for query_id, grades in qrels.items():
@@ -151,7 +139,7 @@ def _refuse(path: str | os.PathLike[str], number: int, expected: str, line: byte
 
 @contextmanager
 def _text(path: str | os.PathLike[str]) -> Iterator[IO[str]]:
-    """Open for writing text, through gzip where the name says so (without a time stamp: same run, same bytes)."""
+    """Open for writing text, `.gz` through gzip (without a time stamp: same run, same bytes)."""
     if not str(path).endswith(".gz"):
         with atomic_write(path) as file:
             yield file

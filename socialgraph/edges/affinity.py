@@ -8,8 +8,9 @@ Every pattern of the paper has the same shape, and so have their mixtures:
 a kernel of the distance (Toeplitz), a product of a few numbers per node (low rank) and a constant.
 One pair, one row, all row sums and the sum over the document then cost O(1), O(l), O(l) and O(l).
 
-Numbers that are summed are rounded to multiples of 2^-18 first. Their sums and products are then exact in
-float64 in whatever order a device takes them, so that a graph is the same bit for bit on every device.
+Numbers that are multiplied or summed are rounded first: node factors to multiples of 2^-22, the kernel and what
+is summed over a document to multiples of 2^-30. Products and sums are then exact in float64 in whatever order a
+device takes them, so that a graph is the same bit for bit on every device.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ from torch_geometric.utils import scatter
 
 from socialgraph.edges.layout import padded
 
-STEP = 2.0**-18
+FACTOR_STEP = 2.0**-22
+SUM_STEP = 2.0**-30
 
 
-def fixed(x: Tensor) -> Tensor:
-    """Round to multiples of 2^-18, as float64."""
-    return torch.round(x.double() / STEP) * STEP
+def fixed(x: Tensor, step: float) -> Tensor:
+    """Round to multiples of ``step``, as float64."""
+    return torch.round(x.double() / step) * step
 
 
 class Affinity:
@@ -71,7 +73,7 @@ class Affinity:
         """Return the sum of each node's row without itself, ``[N]``: its expected degree before scaling."""
         sums = torch.zeros(self.batch.numel(), dtype=torch.float64, device=self.batch.device)
         for i, j, upper, p in self.blocks():
-            p = fixed(p).masked_fill_(~upper, 0.0)
+            p = fixed(p, SUM_STEP).masked_fill_(~upper, 0.0)
             sums.index_add_(0, i.flatten(), p.sum(2).flatten())
             sums.index_add_(0, j.flatten(), p.sum(1).flatten())
         return sums
@@ -133,12 +135,13 @@ class LowRank(Affinity):
         super().__init__(batch, ptr)
         documents = ptr.numel() - 1
         width = int(self.lengths.max()) if documents else 0
-        like = {"dtype": torch.float64, "device": ptr.device}
-        self.kernel = torch.zeros(width, **like) if kernel is None else fixed(kernel)[:width]
-        self.gain = torch.ones(documents, **like) if gain is None else gain.double()
-        self.left = torch.zeros(batch.numel(), 0, **like) if left is None else fixed(left)
-        self.right = torch.zeros(batch.numel(), 0, **like) if right is None else fixed(right)
-        self.constant = torch.zeros(documents, **like) if constant is None else constant.double()
+        zero = torch.zeros((), dtype=torch.float64, device=ptr.device)
+        none = zero.expand(batch.numel(), 0)
+        self.kernel = zero.expand(width) if kernel is None else fixed(kernel, SUM_STEP)[:width]
+        self.gain = (zero + 1.0).expand(documents) if gain is None else gain.double()
+        self.left = none if left is None else fixed(left, FACTOR_STEP)
+        self.right = none if right is None else fixed(right, FACTOR_STEP)
+        self.constant = zero.expand(documents) if constant is None else constant.double()
 
     def pair(self, i: Tensor, j: Tensor) -> Tensor:
         """Return P for the pairs; see :meth:`Affinity.pair`."""
@@ -180,7 +183,7 @@ class LowRank(Affinity):
         pairs = below[last] if below.numel() else torch.zeros(documents, dtype=torch.float64, device=n.device)
         totals = 2.0 * self.gain * pairs + self.constant * (n * last)
         for left, right in zip(self.left.T, self.right.T, strict=True):
-            whole = [scatter(x, self.batch, dim_size=documents) for x in (left, right, left * right)]
+            whole = [scatter(x, self.batch, dim_size=documents) for x in (left, right, fixed(left * right, SUM_STEP))]
             totals = totals + (whole[0] * whole[1] - whole[2])
         return torch.where(n > 1, totals, 0.0)
 

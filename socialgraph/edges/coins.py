@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 
-import torch
 from torch import Tensor
 
 #: a coin is a whole number from 0 to COIN_SIDES - 1

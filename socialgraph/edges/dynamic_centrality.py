@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 from torch_geometric.data import Data
-from torch_geometric.utils import scatter
+from torch_geometric.utils import cumsum, scatter
 
 from socialgraph.backbone import load_bert, special_tokens
 from socialgraph.edges.layout import documents, positions
@@ -23,7 +23,8 @@ class DynamicCentrality(Centrality):
        embeddings. Negative cosines count as 0.
     2. The most relevant tokens, as many of the top 512 as fit beside the query in BERT's positions, go through BERT
        in document order, as ``[CLS] query [SEP] rel_1 ... rel_n [SEP]``.
-    3. The attention that [CLS] pays them in the last layer (mean over heads) replaces their cosines.
+    3. The attention that [CLS] pays them in the last layer (mean over heads) replaces their cosines. Where the
+       query alone fills BERT's positions, the cosines stay.
 
     The paper does not say how the two scales meet (attention near 0.02, cosines near 0.08). As in the released code
     the attention is rescaled, so that its sum equals the sum of the cosines that it replaces.
@@ -58,6 +59,10 @@ class DynamicCentrality(Centrality):
         self.bert = bert.eval().requires_grad_(False)
         self.last.requires_grad_(False)
 
+    def train(self, mode: bool = True) -> DynamicCentrality:
+        """Stay in evaluation mode: what weighs does not learn, and dropout would make weights random."""
+        return super().train(False)
+
     @torch.no_grad()
     def weights(self, graph: Data) -> Tensor:
         """Return the weights from ``input_ids``, ``query_ids`` and ``query_length``: ``[N]`` float32."""
@@ -67,6 +72,8 @@ class DynamicCentrality(Centrality):
             return cosine
         room = self.bert.config.max_position_embeddings - 3 - graph.query_length
         best = most_relevant(cosine, batch, ptr, room.clamp(max=self.top))
+        if best.numel() == 0:
+            return cosine
         attention = self.attention(graph, best, batch, ptr)
         replaced, total = (
             scatter(x, batch[best], dim_size=ptr.numel() - 1)[batch[best]] for x in (cosine[best], attention)
@@ -82,20 +89,21 @@ class DynamicCentrality(Centrality):
 
     def attention(self, graph: Data, best: Tensor, batch: Tensor, ptr: Tensor) -> Tensor:
         """Return the last layer's [CLS] attention at the tokens ``best`` (sorted node ids), ``[len(best)]``."""
-        config, size, device = self.bert.config, ptr.numel() - 1, ptr.device
-        query_length = graph.query_length
-        owner, chosen = torch.repeat_interleave(query_length), torch.bincount(batch[best], minlength=size)
-        query_place = 1 + torch.arange(owner.numel(), device=device) - (query_length.cumsum(0) - query_length)[owner]
-        first = query_length + 2  # the place of the first relevant token
-        rank = torch.arange(best.numel(), device=device) - (chosen.cumsum(0) - chosen)[batch[best]]
-        place = first[batch[best]] + rank
-        length = first + chosen + 1
+        config, device = self.bert.config, ptr.device
+        chosen = torch.bincount(batch[best], minlength=ptr.numel() - 1)
+        asked = chosen > 0  # only these documents go through BERT; row[d] is the row of document d
+        row, size = asked.cumsum(0) - 1, int(asked.sum())
+        owner = torch.repeat_interleave(graph.query_length)
+        query_place = 1 + positions(owner, cumsum(graph.query_length))
+        place = positions(batch[best], cumsum(chosen)) + (graph.query_length + 2)[batch[best]]
+        first = graph.query_length[asked] + 2  # the place of the first relevant token
+        length = first + chosen[asked] + 1
+        document, in_row = torch.arange(size, device=device), asked[owner]
         ids = torch.full((size, int(length.max())), config.pad_token_id, device=device)
-        document = torch.arange(size, device=device)
         ids[:, 0] = self.cls
-        ids[owner, query_place] = graph.query_ids
+        ids[row[owner[in_row]], query_place[in_row]] = graph.query_ids[in_row]
         ids[document, first - 1] = self.sep
-        ids[batch[best], place] = graph.input_ids[best]
+        ids[row[batch[best]], place] = graph.input_ids[best]
         ids[document, length - 1] = self.sep
         column = torch.arange(ids.size(1), device=device)
         inside = column < length[:, None]
@@ -107,7 +115,7 @@ class DynamicCentrality(Centrality):
         keys = self.last.key(hidden).view(size, -1, heads, width)
         logits = torch.einsum("bhd,bshd->bhs", query, keys) / width**0.5
         attention = logits.float().masked_fill(~inside[:, None], -torch.inf).softmax(-1).mean(1)
-        return attention[batch[best], place]
+        return attention[row[batch[best]], place]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(backbone={self.backbone!r}, mode={self.mode!r}, top={self.top})"

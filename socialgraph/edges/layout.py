@@ -27,8 +27,11 @@ def positions(batch: Tensor, ptr: Tensor) -> Tensor:
 
 
 def padded(ptr: Tensor, width: int) -> tuple[Tensor, Tensor]:
-    """Return node ids ``[B, width]`` and a mask of the places that are nodes; elsewhere the id is 0."""
+    """Return node ids ``[B, width]`` and a mask of the places that are nodes.
+
+    Elsewhere the id is the document's first node, so that every pair of a row is a pair of one document.
+    """
     place = torch.arange(width, device=ptr.device)
-    lengths = ptr[1:] - ptr[:-1]
-    inside = place < lengths[:, None]
-    return torch.where(inside, ptr[:-1, None] + place, 0), inside
+    inside = place < ptr.diff()[:, None]
+    first = ptr[:-1, None].clamp(max=max(int(ptr[-1]) - 1, 0))
+    return torch.where(inside, ptr[:-1, None] + place, first), inside

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 
 import torch
@@ -58,8 +59,8 @@ class SocialEdges(torch.nn.Module):
         if unknown:
             raise OptionError(f"weights name {unknown[0]!r}, but the patterns are {', '.join(patterns)}")
         share = [float(weights.get(name, 1.0)) for name in patterns]
-        if min(share) < 0 or sum(share) <= 0:
-            raise OptionError(f"pattern weights must be >= 0 with a positive sum, got {share}")
+        if not all(map(math.isfinite, share)) or min(share) < 0 or sum(share) <= 0:
+            raise OptionError(f"pattern weights must be finite and >= 0 with a positive sum, got {share}")
         self.patterns = torch.nn.ModuleDict(patterns)
         self.weights = {name: value / sum(share) for name, value in zip(patterns, share, strict=True)}
         self.sparsity = sparsity

@@ -44,8 +44,8 @@ def _padded(query: Tensor, key: Tensor, value: Tensor, ptr: Tensor) -> Tensor:
     inside = place < size[:, None]
     index = torch.where(inside, ptr[:-1, None] + place, 0)
     mask = None if bool(inside.all()) else inside[:, None, None]
-    dense = (x[index].transpose(1, 2) for x in (query, key, value))
-    return F.scaled_dot_product_attention(*dense, attn_mask=mask).transpose(1, 2)[inside]
+    q, k, v = (x[index].transpose(1, 2) for x in (query, key, value))
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask).transpose(1, 2)[inside]
 
 
 def _varlen(query: Tensor, key: Tensor, value: Tensor, ptr: Tensor) -> Tensor:
@@ -53,7 +53,9 @@ def _varlen(query: Tensor, key: Tensor, value: Tensor, ptr: Tensor) -> Tensor:
     from torch.nn.attention.varlen import varlen_attn
 
     bounds, width = ptr.int(), int(ptr.diff().max())
-    return varlen_attn(query, key, value, bounds, bounds, width, width)
+    heard = varlen_attn(query, key, value, bounds, bounds, width, width)
+    assert isinstance(heard, Tensor)  # a pair only when auxiliary results are asked for
+    return heard
 
 
 BACKENDS: dict[str, Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]] = {
@@ -63,9 +65,7 @@ BACKENDS: dict[str, Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]] = {
 }
 
 
-def segment_attention(
-    query: Tensor, key: Tensor, value: Tensor, ptr: Tensor, backend: str | None = None
-) -> Tensor:
+def segment_attention(query: Tensor, key: Tensor, value: Tensor, ptr: Tensor, backend: str | None = None) -> Tensor:
     r"""Return softmax(q k^T / sqrt(d)) v within each segment.
 
     Args:
@@ -86,9 +86,7 @@ def segment_attention(
     if backend not in BACKENDS:
         raise OptionError(f"no attention backend is called {backend!r}; there are {', '.join(BACKENDS)}")
     if backend == "varlen" and not can_pack:
-        raise OptionError(
-            f"varlen attention needs a GPU and half precision, got {query.device.type} and {query.dtype}"
-        )
+        raise OptionError(f"varlen attention needs a GPU and half precision, got {query.device.type} and {query.dtype}")
     if query.size(0) == 0:
         return torch.zeros_like(value)
     return BACKENDS[backend](query, key, value, ptr)

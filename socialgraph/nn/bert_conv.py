@@ -90,9 +90,7 @@ class BertConv(MessagePassing):
         query, key, value = self._heads(x)
         return self._transform(x, segment_attention(query, key, value, ptr, backend).flatten(1))
 
-    def message(
-        self, query_i: Tensor, key_j: Tensor, value_j: Tensor, index: Tensor, size_i: int | None
-    ) -> Tensor:
+    def message(self, query_i: Tensor, key_j: Tensor, value_j: Tensor, index: Tensor, size_i: int | None) -> Tensor:
         """Return what each edge brings: the source's value times the target's attention."""
         logits = (query_i * key_j).sum(-1) / query_i.size(-1) ** 0.5
         return softmax(logits, index, num_nodes=size_i).unsqueeze(-1) * value_j

@@ -70,7 +70,5 @@ def copy_bert(bert: Any, embedding: BertEmbedding, layers: Iterable[BertConv]) -
         raise CheckpointError(f"the checkpoint and a BERT differ in {len(odd)} weights, the first is {odd[0]!r}")
     for name, value in target.items():
         if source[name].shape != value.shape:
-            raise CheckpointError(
-                f"{name} has the shape {tuple(source[name].shape)}, expected {tuple(value.shape)}"
-            )
+            raise CheckpointError(f"{name} has the shape {tuple(source[name].shape)}, expected {tuple(value.shape)}")
         value.copy_(source[name])

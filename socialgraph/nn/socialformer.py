@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NoReturn, Self, cast
 
 import torch
 from huggingface_hub import PyTorchModelHubMixin
@@ -108,9 +108,7 @@ class Socialformer(
         self.reads = reads
         self.attention = attention
         self.gradient_checkpointing = False
-        self.embedding = BertEmbedding(
-            vocab_size, max_positions, type_vocab_size, hidden_size, dropout, layer_norm_eps
-        )
+        self.embedding = BertEmbedding(vocab_size, max_positions, type_vocab_size, hidden_size, dropout, layer_norm_eps)
         self.intra = torch.nn.ModuleList(
             BertConv(hidden_size, num_heads, intermediate_size, dropout, layer_norm_eps) for _ in range(num_layers)
         )
@@ -148,7 +146,7 @@ class Socialformer(
                 **options,
             }
         )
-        copy_bert(bert, model.embedding, model.intra)
+        copy_bert(bert, model.embedding, cast("list[BertConv]", list(model.intra)))
         return model
 
     def forward(self, graph: Data) -> Tensor:
@@ -157,7 +155,8 @@ class Socialformer(
         Args:
             graph: with the attributes that :func:`~socialgraph.nn.circle_sequences` names.
         """
-        return self.score(self.documents(graph)).squeeze(-1)
+        score: Tensor = self.score(self.documents(graph))
+        return score.squeeze(-1)
 
     def documents(self, graph: Data) -> Tensor:
         """Return the pooled state of each document, ``[B, E]``: the document embedding of equation 11."""
@@ -166,12 +165,13 @@ class Socialformer(
         view = x[sequences.leader]
         for number, intra in enumerate(self.intra):
             inter = self.inter[0 if self.inter_shared else number] if len(self.inter) else None
-            inputs = (intra, inter, x, sequences.ptr, sequences.leader, sequences.document_ptr)
+            inputs: tuple[Any, ...] = (intra, inter, x, sequences.ptr, sequences.leader, sequences.document_ptr)
             if self.gradient_checkpointing and self.training:
                 x, view = checkpoint(self._block, *inputs, use_reentrant=False)
             else:
                 x, view = self._block(*inputs)
-        return self.readout(view, sequences.document, sequences.document_ptr.numel() - 1)
+        pooled: Tensor = self.readout(view, sequences.document, sequences.document_ptr.numel() - 1)
+        return pooled
 
     def _block(
         self, intra: BertConv, inter: InterCircle | None, x: Tensor, ptr: Tensor, leader: Tensor, document_ptr: Tensor
@@ -212,5 +212,5 @@ class Socialformer(
             raise CheckpointError(f"{pretrained_model_name_or_path}: not a saved {cls.__name__} ({first})") from error
 
     @classmethod
-    def _load_as_pickle(cls, *_: Any, **__: Any) -> Self:
+    def _load_as_pickle(cls, *_: Any, **__: Any) -> NoReturn:
         raise CheckpointError("no model.safetensors there, and pickles are not loaded")

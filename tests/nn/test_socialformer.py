@@ -188,8 +188,8 @@ def test_gradient_checkpointing_changes_nothing(tiny_bert):
     torch.testing.assert_close(*gradients)
 
 
-def test_bad_checkpoints_are_refused_in_one_line(tiny_bert, tmp_path):
-    folder, _ = tiny_bert
+@pytest.mark.usefixtures("tiny_bert")  # its folder is tmp_path
+def test_bad_checkpoints_are_refused_in_one_line(tmp_path):
     with pytest.raises(CheckpointError, match=r"no-such-folder: no readable config\.json"):
         Socialformer.from_backbone(str(tmp_path / "no-such-folder"))
     other = tmp_path / "gpt2"

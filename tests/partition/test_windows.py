@@ -43,7 +43,21 @@ def test_by_hand() -> None:
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 128])
 @pytest.mark.parametrize(
     "lengths",
-    [[], [0], [0, 0], [1], [6], [7], [8], [127], [128], [129], [2048], [0, 3, 0, 0, 14, 1, 0], [128, 256, 1, 129]],
+    [
+        [],
+        [0],
+        [0, 0],
+        [1],
+        [6],
+        [7],
+        [8],
+        [127],
+        [128],
+        [129],
+        [2048],
+        [0, 3, 0, 0, 14, 1, 0],
+        [128, 256, 1, 129],
+    ],
 )
 def test_as_the_reference(lengths: list[int], size: int) -> None:
     assert windows(lengths, size) == expected(lengths, size)

@@ -1,0 +1,35 @@
+"""Train PARADE-max and Socialformer on the same budget, re-rank the test queries, print one table.
+
+python experiments/run.py --help explains the options.
+"""
+
+import sys
+import time
+from pathlib import Path
+
+STARTED = time.perf_counter()
+if "--help" not in sys.argv:
+    print("socialgraph: loading PyTorch and transformers ...", flush=True)
+
+# A class in the user's own folder, such as partition._target_=my_module.MyPartition, is found from there.
+sys.path.insert(0, str(Path.cwd()))
+
+import hydra
+from omegaconf import DictConfig
+
+
+@hydra.main(version_base="1.3", config_path="conf", config_name="config")
+def main(config: DictConfig) -> None:
+    """Run the comparison that the configuration describes."""
+    from comparison import compare
+
+    from socialgraph.errors import SocialgraphError
+
+    try:
+        compare(config, Path(hydra.core.hydra_config.HydraConfig.get().runtime.output_dir), STARTED)
+    except SocialgraphError as error:
+        sys.exit(f"error: {error}")
+
+
+if __name__ == "__main__":
+    main()

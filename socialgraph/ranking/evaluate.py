@@ -1,0 +1,122 @@
+"""Measures of a run and the significance of a difference between two runs, through ir_measures and scipy.
+
+A run is measured in the package's one order: best score first, equal scores by document id, the smaller
+first. (The programs behind ir_measures break ties each in its own way, so that RR@10 and nDCG@10 of one run
+could speak of two different lists.)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import ir_measures
+import numpy as np
+import scipy.stats
+
+from socialgraph.data.collection import Qrels, Run, first_ids, ranked
+from socialgraph.errors import InputError, OptionError
+
+DEFAULT_MEASURES = ("RR@100", "RR@10", "nDCG@10", "nDCG@100")
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What `evaluate` found: measure -> query id -> value."""
+
+    per_query: dict[str, dict[str, float]]
+
+    @property
+    def mean(self) -> dict[str, float]:
+        """Measure -> mean over all judged queries."""
+        return {measure: fmean(values.values()) for measure, values in self.per_query.items()}
+
+
+def evaluate(qrels: Qrels, run: Run, measures: Sequence[str] = DEFAULT_MEASURES) -> Evaluation:
+    """Measure a run.
+
+    Every query with judgements counts: one that the run lacks has the value 0. Queries without judgements are
+    left out. A grade of 1 or more is relevant; nDCG takes the grades as gains.
+
+    Args:
+        qrels: The judgements.
+        run: What is measured.
+        measures: Names as ir_measures writes them, such as `"RR@10"`, `"nDCG@10"`, `"AP"`, `"R@100"`.
+
+    Raises:
+        InputError: There are no judgements, or a score is not a number.
+        OptionError: A name that ir_measures does not know or cannot compute here.
+    """
+    if not qrels:
+        raise InputError("a run cannot be measured without judgements (qrels)")
+    parsed = {name: _parsed(name) for name in measures}
+    spread = {query_id: _spread(query_id, run[query_id]) for query_id in qrels if run.get(query_id)}
+    per_query = {name: dict.fromkeys(qrels, 0.0) for name in parsed}
+    names: dict[ir_measures.Measure, list[str]] = {}
+    for name, measure in parsed.items():  # two names can mean one measure
+        names.setdefault(measure, []).append(name)
+    if spread:
+        for metric in ir_measures.iter_calc(list(names), qrels, spread):
+            for name in names[metric.measure]:
+                per_query[name][metric.query_id] = float(metric.value)
+    return Evaluation(per_query)
+
+
+def _spread(query_id: str, scores: Mapping[str, float]) -> dict[str, float]:
+    """Return n, n - 1, ..., 1 as scores: the same order, no ties, exact in trec_eval's 32 bits."""
+    if any(math.isnan(score) for score in scores.values()):
+        raise InputError(f"query {query_id!r}: a score is not a number (NaN)")
+    return {doc_id: float(len(scores) - place) for place, doc_id in enumerate(ranked(scores))}
+
+
+def _parsed(name: str) -> ir_measures.Measure:
+    try:
+        measure = ir_measures.parse_measure(name)
+    except (ValueError, NameError, KeyError, SyntaxError) as error:
+        raise OptionError(f"ir_measures knows no measure {name!r} ({error}); try RR@10, nDCG@10") from None
+    if not ir_measures.DefaultPipeline.supports(measure):
+        raise OptionError(f"no program that is installed computes the measure {name!r}")
+    return measure
+
+
+@dataclass(frozen=True)
+class TTest:
+    """A paired t-test of two runs: mean difference (first - second), t, two-sided p, queries."""
+
+    difference: float
+    statistic: float
+    p_value: float
+    queries: int
+
+    def significant(self, level: float = 0.05) -> bool:
+        """Whether p is below `level`."""
+        return self.p_value < level
+
+
+def paired_t_test(first: Mapping[str, float], second: Mapping[str, float]) -> TTest:
+    """Compare two runs by one measure's values per query (`Evaluation.per_query[measure]`).
+
+    Student's t-test on the paired differences, two-sided (`scipy.stats.ttest_rel`). If all differences are 0
+    the runs do not differ: t = 0, p = 1. If all are the same other number the test has no variance to weigh
+    it against: t is infinite and p = 0.
+
+    Raises:
+        InputError: The two speak of different queries, or of fewer than two.
+    """
+    if first.keys() != second.keys():
+        strangers = sorted(first.keys() ^ second.keys())
+        raise InputError(f"{len(strangers)} queries are in one result only: {first_ids(strangers)}")
+    if len(first) < 2:
+        raise InputError(f"a t-test needs two queries or more, got {len(first)}")
+    x = np.array([first[query_id] for query_id in first])
+    y = np.array([second[query_id] for query_id in first])
+    differences = x - y
+    mean = float(differences.mean())
+    if np.ptp(differences) == 0:
+        constant = float(differences[0])
+        statistic = math.copysign(math.inf, constant) if constant else 0.0
+        return TTest(constant, statistic, 0.0 if constant else 1.0, len(first))
+    result = scipy.stats.ttest_rel(x, y)
+    return TTest(mean, float(result.statistic), float(result.pvalue), len(first))

@@ -1,0 +1,107 @@
+"""From texts to batches: what is in them, and that each item can be taken out again."""
+
+import pytest
+import torch
+from torch_geometric.data import Batch
+
+from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
+from socialgraph.edges import DynamicCentrality, DynamicDistance, SocialEdges, StaticCentrality, StaticDistance
+from socialgraph.errors import InputError, OptionError
+from socialgraph.partition import EdgeCircles, NodeCircles, Windows
+
+KEYS = ("input_ids", "query_ids", "edge_index", "edge_weight", "circle_index", "leader_index", "passage_mask",
+        "tfidf", "static_centrality", "dynamic_distance")  # fmt: skip
+
+
+@pytest.fixture
+def builder(tiny_bert):
+    folder, _ = tiny_bert
+    generator = torch.Generator().manual_seed(0)
+    words = lambda n: " ".join(f"w{i}" for i in torch.randint(0, 195, (n,), generator=generator))  # noqa: E731
+    documents = {f"d{i}": Document(f"d{i}", words(n), "w1 w2") for i, n in enumerate((300, 60, 5, 120))}
+    documents["empty"] = Document("empty", " \u200b ")
+    documents["odd"] = Document("odd", "w3 \ud800 w4 \x00 w5")
+    tokens = Tokens(folder, max_document_length=200, max_query_length=4)
+    statistics = TermStatistics.count((tokens.document(d) for d in documents.values()), tokens.vocab_size)
+    patterns = [StaticDistance(), StaticCentrality(), DynamicDistance()]
+    return GraphBuilder(documents, tokens, statistics, SocialEdges(patterns), EdgeCircles(k=3), Windows(64))
+
+
+PAIRS = [("q1", "w1 w7 w9", "d0"), ("q2", "w5", "empty"), ("q1", "w1 w7 w9", "d1"), ("q3", "w2 w4", "d2"),
+         ("q3", "w2 w4", "odd"), ("q3", "w2 w4", "d3")]  # fmt: skip
+
+
+def test_items_of_a_batch_equal_each_pair_alone(builder):
+    batch = builder(PAIRS)
+    for number, pair in enumerate(PAIRS):
+        item, alone = batch[number], builder([pair])[0]
+        for key in KEYS:
+            assert torch.equal(item[key], alone[key]), (pair, key)
+        assert (item.query_id, item.document_id) == (pair[0], pair[2])
+    again = Batch.from_data_list(batch.to_data_list())
+    for key in KEYS:
+        assert torch.equal(batch[key], again[key]), key
+
+
+def test_weights_out_of_a_bert_agree_up_to_its_last_digits(builder, tiny_bert):
+    builder.edges = SocialEdges([StaticDistance(), DynamicCentrality(tiny_bert[0])])
+    batch = builder(PAIRS)
+    for number, pair in enumerate(PAIRS):
+        alone = builder([pair])[0]
+        torch.testing.assert_close(batch[number].dynamic_centrality, alone.dynamic_centrality, atol=1e-6, rtol=1e-4)
+
+
+def test_what_a_graph_holds(builder):
+    graph = builder(PAIRS[:1])[0]
+    assert graph.num_nodes == 200  # 2 words of the title and 300 of the text, cut
+    assert builder.tokens.words(graph.input_ids[:2]) == ["w1", "w2"]
+    assert graph.passage_mask.tolist() == [True] * 4 + [False] * 3
+    windows = [graph.circle_index[0][graph.circle_index[1] == circle].tolist() for circle in range(4)]
+    assert windows == [list(range(64)), list(range(64, 128)), list(range(128, 192)), list(range(192, 200))]
+    degree = torch.bincount(graph.edge_index[0], minlength=200)
+    assert graph.leader_index[4] == degree.argmax()
+    empty = builder(PAIRS[1:2])[0]
+    assert (empty.num_nodes, empty.num_circles, empty.edge_index.size(1)) == (0, 0, 0)
+
+
+def test_a_graph_is_a_function_of_its_names_and_the_seed(builder):
+    one, same = builder(PAIRS[:1]), builder(PAIRS[:1])
+    other_query = builder([("q9", *PAIRS[0][1:])])
+    builder.seed = 1
+    other_seed = builder(PAIRS[:1])
+    assert torch.equal(one.edge_index, same.edge_index)
+    for other in (other_query, other_seed):
+        assert not torch.equal(one.edge_index, other.edge_index)
+
+
+def test_passages_only_need_no_edges(builder):
+    plain = GraphBuilder(builder.documents, builder.tokens, builder.statistics, passages=Windows(64))
+    batch = plain(PAIRS)
+    assert batch.edge_index.size(1) == 0
+    assert bool(batch.passage_mask.all())
+    friends = GraphBuilder(
+        builder.documents, builder.tokens, builder.statistics, builder.edges, circles=NodeCircles(k=2)
+    )
+    assert not friends(PAIRS).passage_mask.any()
+
+
+def test_bad_pairs_and_options(builder):
+    with pytest.raises(InputError, match=r"query 'q0' has no word piece: '\\u200b'"):
+        builder([("q0", "\u200b", "d0")])
+    with pytest.raises(InputError, match="document 'd77', a candidate of query 'q1', is not in the collection"):
+        builder([("q1", "w1", "d77")])
+    with pytest.raises(OptionError, match="needs circles, passages or both"):
+        GraphBuilder(builder.documents, builder.tokens, builder.statistics)
+    with pytest.raises(OptionError, match="friend circles need edges"):
+        GraphBuilder(builder.documents, builder.tokens, builder.statistics, circles=EdgeCircles())
+    with pytest.raises(OptionError, match="lengths must be at least 1"):
+        Tokens(builder.tokens.tokenizer.name_or_path, max_document_length=0)
+
+
+def test_tfidf_by_hand():
+    documents = [torch.tensor([1, 2, 2]), torch.tensor([2, 3]), torch.tensor([], dtype=torch.int32)]
+    statistics = TermStatistics.count(documents, vocab_size=5)
+    assert statistics.document_frequency.tolist() == [0, 1, 2, 1, 0]
+    expected = torch.tensor([1 * torch.log(torch.tensor(4 / 2.0)), 2 * torch.log(torch.tensor(4 / 3.0))])
+    torch.testing.assert_close(statistics.tfidf(documents[0])[:2], expected.double())
+    assert statistics.tfidf(documents[2]).shape == (0,)

@@ -1,0 +1,146 @@
+import pickle
+
+import pytest
+
+from socialgraph.data.collection import (
+    Collection,
+    Document,
+    Split,
+    StoredDocuments,
+    check_candidates,
+    hash_fraction,
+    hash_split,
+    ranked,
+    relevant_documents,
+)
+from socialgraph.errors import InputError, OptionError
+
+DOCUMENTS = {name: Document(name, f"text {name}") for name in ("d1", "d2", "d3")}
+
+
+def collection(**candidates):
+    return Collection(
+        "small",
+        DOCUMENTS,
+        {
+            "train": Split({"a": "one"}, {"a": {"d1": 1}}, candidates.get("train")),
+            "dev": Split({"b": "two"}, {"b": {"d2": 2, "d3": 0}}, candidates.get("dev")),
+            "test": Split({"c": "three"}, {"c": {"d3": -1}}, candidates.get("test")),
+        },
+    )
+
+
+def test_full_text_has_the_title_on_a_line_of_its_own():
+    assert Document("d", "text", "title").full_text == "title\ntext"
+    assert Document("d", "text").full_text == "text"
+
+
+def test_an_unknown_split_lists_those_there_are():
+    with pytest.raises(InputError, match="no split 'nope'; there are: train, dev, test"):
+        collection()["nope"]
+
+
+def test_lazy_parts_are_loaded_once_and_only_when_asked_for():
+    calls = []
+
+    def load():
+        calls.append(1)
+        return {"q": {"d1": 1.0}}
+
+    split = Split({"q": "text"}, {}, load)
+    assert split.has_candidates
+    assert "not read yet" in repr(split)
+    assert not calls
+    assert split.candidates == {"q": {"d1": 1.0}}
+    assert split.candidates is split.candidates
+    assert calls == [1]
+    assert "1 candidates" in repr(split)
+
+
+def test_with_candidates_leaves_the_original_alone():
+    first = collection()
+    second = first.with_candidates("dev", {"b": {"d1": 1.0}})
+    assert first["dev"].candidates is None
+    assert not first["dev"].has_candidates
+    assert second["dev"].candidates == {"b": {"d1": 1.0}}
+    assert second.documents is first.documents
+    assert second["train"] is first["train"]
+    with pytest.raises(InputError, match="no split"):
+        first.with_candidates("nope", {})
+
+
+def test_held_out_documents_are_relevant_outside_of_train():
+    assert collection().held_out_documents() == {"d2"}
+    assert relevant_documents({"q": {"x": 1, "y": 0, "z": -1}}) == {"x"}
+
+
+def test_check_names_query_and_document_of_a_missing_candidate():
+    collection(dev={"b": {"d1": 1.0}}).check()
+    broken = collection(dev={"b": {"d1": 1.0, "lost": 0.5, "gone": 0.1}})
+    with pytest.raises(InputError, match=r"split dev: candidate 'lost' of query 'b' .*2 such"):
+        broken.check()
+    with pytest.raises(InputError, match=r"^here: "):
+        check_candidates({"q": {"x": 1.0}}, DOCUMENTS, "here")
+
+
+def test_repr_tells_sizes():
+    told = repr(collection(dev={"b": {"d1": 1.0}}))
+    assert "small: 3 documents" in told
+    assert "dev: Split(1 queries, 2 judgements, 1 candidates)" in told
+
+
+def test_ranked_breaks_ties_by_document_id():
+    assert ranked({"b": 1.0, "a": 1.0, "c": 3.0}) == ["c", "a", "b"]
+
+
+def test_hash_fraction_is_fixed_for_ever():
+    assert hash_fraction("1") == 0.42002406436877837
+    assert all(0 <= hash_fraction(str(n)) < 1 for n in range(100))
+
+
+def test_hash_split_is_a_partition_that_new_ids_do_not_move():
+    ids = [f"q{n}" for n in range(2000)]
+    parts = hash_split(ids, (0.6, 0.2, 0.2))
+    assert sorted(parts["train"] + parts["dev"] + parts["test"]) == sorted(ids)
+    assert [len(part) / len(ids) for part in parts.values()] == pytest.approx([0.6, 0.2, 0.2], abs=0.03)
+    fewer = hash_split(ids[:100], (0.6, 0.2, 0.2))
+    for name, part in fewer.items():
+        assert part == parts[name][: len(part)]
+    assert hash_split(ids, (0, 0, 1))["test"] == ids
+    assert hash_split(ids, (1, 0, 0))["train"] == ids
+    assert not hash_split(ids, (0.5, 0.5, 0))["test"]
+
+
+@pytest.mark.parametrize("shares", [(0.5, 0.5), (0.5, 0.4, 0.2), (1.2, -0.2, 0)])
+def test_hash_split_refuses_shares_that_are_none(shares):
+    with pytest.raises(OptionError, match="sum 1"):
+        hash_split(["a"], shares)
+
+
+class Stored(StoredDocuments):
+    def __getitem__(self, doc_id):
+        raise AssertionError("one look-up each")
+
+    def __iter__(self):
+        return iter(DOCUMENTS)
+
+    def __len__(self):
+        return len(DOCUMENTS)
+
+    def stream(self):
+        return iter(DOCUMENTS.values())
+
+    def __repr__(self):
+        return "three stored documents"
+
+
+def test_values_and_items_of_a_store_are_one_pass():
+    assert list(Stored().values()) == list(DOCUMENTS.values())
+    assert list(Stored().items()) == list(DOCUMENTS.items())
+    assert "three stored documents" in repr(Collection("c", Stored(), {}))
+
+
+def test_collections_can_be_pickled_for_workers():
+    again = pickle.loads(pickle.dumps(collection(dev={"b": {"d1": 1.0}})))
+    assert again["dev"].candidates == {"b": {"d1": 1.0}}
+    assert again.documents == DOCUMENTS

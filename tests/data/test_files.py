@@ -1,0 +1,74 @@
+import gzip
+import os
+
+import pytest
+
+from socialgraph.data.files import atomic_write, decoded, numbered_lines
+from socialgraph.errors import InputError
+
+
+def test_atomic_write_makes_folders_and_writes_whole_text(tmp_path):
+    path = tmp_path / "a" / "b.txt"
+    with atomic_write(path) as file:
+        file.write("é\n")
+        assert not path.exists()
+    assert path.read_bytes() == b"\xc3\xa9\n"
+    assert [one.name for one in path.parent.iterdir()] == ["b.txt"]
+
+
+def _fail_half_way(path):
+    with atomic_write(path, "wb") as file:
+        file.write(b"new")
+        raise RuntimeError("half way")
+
+
+def test_atomic_write_keeps_the_old_file_when_the_block_raises(tmp_path):
+    path = tmp_path / "b.bin"
+    path.write_bytes(b"old")
+    with pytest.raises(RuntimeError, match="half"):
+        _fail_half_way(path)
+    assert path.read_bytes() == b"old"
+    assert [one.name for one in tmp_path.iterdir()] == ["b.bin"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="file modes are POSIX")
+def test_atomic_write_gives_usual_modes_and_keeps_given_ones(tmp_path):
+    path = tmp_path / "b.txt"
+    before = os.umask(0o022)
+    try:
+        with atomic_write(path) as file:
+            file.write("x")
+        assert path.stat().st_mode & 0o777 == 0o644
+        path.chmod(0o600)
+        with atomic_write(path) as file:
+            file.write("y")
+        assert path.stat().st_mode & 0o777 == 0o600
+    finally:
+        os.umask(before)
+
+
+def test_numbered_lines_split_at_line_feeds_only(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes("\ufeffone\u2028still\r\n\ntwo\x0bs".encode())
+    lines = [(number, line.decode()) for number, line in numbered_lines(path)]
+    assert lines == [(1, "one\u2028still"), (2, ""), (3, "two\x0bs")]
+
+
+def test_numbered_lines_name_missing_and_damaged_files(tmp_path):
+    with pytest.raises(InputError, match=r"none\.txt: no such file"):
+        list(numbered_lines(tmp_path / "none.txt"))
+    with pytest.raises(InputError, match="cannot be read"):
+        list(numbered_lines(tmp_path))
+    cut = tmp_path / "cut.txt.gz"
+    cut.write_bytes(gzip.compress(os.urandom(50_000))[:30_000])
+    with pytest.raises(InputError, match=r"cut\.txt\.gz:\d+: damaged gzip"):
+        list(numbered_lines(cut))
+    cut.write_bytes(b"plain text")
+    with pytest.raises(InputError, match=r"cut\.txt\.gz:1: damaged gzip"):
+        list(numbered_lines(cut))
+
+
+def test_decoded_names_the_place():
+    assert decoded("é".encode(), "f:1") == "é"
+    with pytest.raises(InputError, match="f:7: not UTF-8"):
+        decoded(b"\xff", "f:7")

@@ -1,0 +1,269 @@
+import gzip
+import json
+import multiprocessing
+import pickle
+import time
+
+import pytest
+
+from socialgraph.data.collection import Document
+from socialgraph.data.folder import load_folder
+from socialgraph.errors import InputError
+
+CORPUS = [
+    {"doc_id": "d1", "title": "One", "text": "first\u2028text\nof two lines"},
+    {"doc_id": "d2", "text": "zweiter – Text", "more": [1]},
+    {"doc_id": "d3", "title": "", "text": "third"},
+]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory, monkeypatch):
+    folder = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("SOCIALGRAPH_CACHE", str(folder))
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path):
+    path = tmp_path / "small"
+    path.mkdir()
+    corpus(path, *map(json.dumps, CORPUS))
+    (path / "queries.dev.tsv").write_text("q1\twhat is first?\nq2\twhat is second?\n")
+    (path / "qrels.dev.txt").write_text("q1 0 d1 1\nq2 0 d2 2\n")
+    (path / "run.bm25.dev.txt").write_text("q1 Q0 d1 1 2.5 x\nq1 Q0 d3 2 1.5 x\n")
+    (path / "queries.test.tsv").write_text("q3\twhat is third?\n")
+    return path
+
+
+def corpus(path, *lines):
+    (path / "corpus.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def pack(path):
+    path.with_name(path.name + ".gz").write_bytes(gzip.compress(path.read_bytes()))
+    path.unlink()
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_folder_is_loaded(folder, packed):
+    if packed:
+        pack(folder / "corpus.jsonl")
+        pack(folder / "run.bm25.dev.txt")
+        pack(folder / "qrels.dev.txt")
+    loaded = load_folder(folder)
+    assert loaded.name == "small"
+    assert list(loaded.splits) == ["dev", "test"]
+    assert loaded["dev"].queries == {"q1": "what is first?", "q2": "what is second?"}
+    assert loaded["dev"].qrels == {"q1": {"d1": 1}, "q2": {"d2": 2}}
+    assert loaded["dev"].candidates == {"q1": {"d1": 2.5, "d3": 1.5}}
+    assert loaded["test"].qrels == {}
+    assert loaded["test"].candidates is None
+    documents = loaded.documents
+    assert len(documents) == 3
+    assert list(documents) == ["d1", "d2", "d3"]
+    assert documents["d1"] == Document("d1", "first\u2028text\nof two lines", "One")
+    assert documents["d2"] == Document("d2", "zweiter – Text")
+    assert list(documents.values()) == [documents[name] for name in documents]
+    assert "d4" not in documents
+    with pytest.raises(KeyError):
+        documents["d4"]
+    assert "3 documents" in repr(loaded)
+    loaded.check()
+
+
+def test_a_packed_corpus_is_unpacked_once_and_again_when_it_changes(folder, cache):
+    plain = folder / "corpus.jsonl"
+    pack(plain)
+    load_folder(folder)
+    copies = list(cache.rglob("*.jsonl"))
+    assert len(copies) == 1
+    written = copies[0].stat().st_mtime_ns
+    load_folder(folder)
+    assert copies[0].stat().st_mtime_ns == written
+    corpus(folder, json.dumps({"doc_id": "d1", "text": "new"}), *map(json.dumps, CORPUS[1:]))
+    pack(plain)
+    assert load_folder(folder).documents["d1"].text == "new"
+
+
+def test_candidates_are_read_when_asked_for(folder):
+    (folder / "run.bm25.dev.txt").write_text("no run\n")
+    loaded = load_folder(folder)
+    assert loaded["dev"].has_candidates
+    with pytest.raises(InputError, match=r"run\.bm25\.dev\.txt:1: expected 6 columns"):
+        _ = loaded["dev"].candidates
+    assert load_folder(folder, candidates=None)["dev"].candidates is None
+
+
+def test_a_candidate_that_is_missing_from_the_corpus_is_named(folder):
+    (folder / "run.bm25.dev.txt").write_text("q1 Q0 d1 1 2.5 x\nq1 Q0 d9 2 1.5 x\n")
+    with pytest.raises(InputError, match=r"run\.bm25\.dev\.txt: candidate 'd9' of query 'q1'"):
+        load_folder(folder).check()
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"doc_id": "d1", "text": "again"}', r"'d1' comes twice \(first in line 1\)"),
+        ('{"doc_id": "d4", "text": "x"', "expected a JSON object"),
+        ("", "expected a JSON object"),
+        ("[" * 100_000, "expected a JSON object"),
+        ('["d4", "x"]', "expected a JSON object, got list"),
+        ('{"doc_id": "d4"}', "the key 'text' is missing; there are: 'doc_id'"),
+        ('{"text": "x"}', "the key 'doc_id' is missing"),
+        ('{"doc_id": 4, "text": "x"}', "'doc_id' must be a string, got int '4'"),
+        ('{"doc_id": "d4", "text": null}', "'text' must be a string, got NoneType"),
+        ('{"doc_id": "d4", "text": "x", "title": ["t"]}', "'title' must be a string, got list"),
+        ('{"doc_id": "d 4", "text": "x"}', "one word without blanks"),
+        ('{"doc_id": "", "text": "x"}', "one word without blanks"),
+        (r'{"doc_id": "d4", "text": "\ud800"}', "surrogate"),
+    ],
+)
+def test_bad_corpus_lines_are_named(folder, line, message):
+    corpus(folder, *map(json.dumps, CORPUS), line)
+    with pytest.raises(InputError, match=message) as caught:
+        load_folder(folder)
+    assert f"{folder / 'corpus.jsonl'}:4: " in str(caught.value)
+    pack(folder / "corpus.jsonl")
+    with pytest.raises(InputError, match=message) as caught:
+        load_folder(folder)
+    assert f"{folder / 'corpus.jsonl.gz'}:4: " in str(caught.value)
+
+
+def test_a_corpus_that_is_not_utf8_empty_or_damaged_is_named(folder):
+    path = folder / "corpus.jsonl"
+    path.write_bytes(b'{"doc_id": "d", "text": "\xff"}\n')
+    with pytest.raises(InputError, match=r"corpus\.jsonl:1: not UTF-8"):
+        load_folder(folder)
+    path.write_bytes(b"")
+    with pytest.raises(InputError, match="the corpus is empty"):
+        load_folder(folder)
+    path.unlink()
+    (folder / "corpus.jsonl.gz").write_bytes(b"not packed")
+    with pytest.raises(InputError, match=r"corpus\.jsonl\.gz: damaged gzip"):
+        load_folder(folder)
+
+
+def test_empty_documents_are_counted(folder):
+    corpus(folder, *map(json.dumps, CORPUS), '{"doc_id": "e1", "text": ""}', '{"doc_id": "e2", "text": " "}')
+    with pytest.warns(UserWarning, match="2 documents have no text: e1, e2"):
+        loaded = load_folder(folder)
+    assert loaded.documents["e1"].text == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("q9\t", "'q9' is empty"),
+        ("q9\t  ", "'q9' is empty"),
+        ("q9", "1 columns"),
+        ("q9\ta\tb", "3 columns"),
+        ("q1\tagain", "'q1' comes twice"),
+        ("q 9\ttext", "one word"),
+        ("", "1 columns"),
+    ],
+)
+def test_bad_query_lines_are_named(folder, line, message):
+    (folder / "queries.dev.tsv").write_text(f"q1\tone\n{line}\n")
+    with pytest.raises(InputError, match=message) as caught:
+        load_folder(folder)
+    assert f"{folder / 'queries.dev.tsv'}:2: " in str(caught.value)
+
+
+def test_bad_judgements_are_named(folder):
+    (folder / "qrels.dev.txt").write_text("q1 0 d1 1\nq1 0 d2\n")
+    with pytest.raises(InputError, match=r"qrels\.dev\.txt:2: expected 4 columns"):
+        load_folder(folder)
+
+
+def test_unknown_documents_in_judgements_are_counted_and_left_out(folder):
+    (folder / "qrels.dev.txt").write_text("q1 0 d1 1\nq1 0 x 1\nq2 0 y 1\n")
+    with pytest.warns(UserWarning, match="2 judgements are on documents that the corpus lacks .*: x, y"):
+        loaded = load_folder(folder)
+    assert loaded["dev"].qrels == {"q1": {"d1": 1}}
+
+
+def test_unknown_queries_are_counted_and_left_out(folder):
+    (folder / "qrels.dev.txt").write_text("q1 0 d1 1\nq8 0 d1 1\n")
+    (folder / "run.bm25.dev.txt").write_text("q7 Q0 d1 1 2.5 x\nq1 Q0 d1 1 2.5 x\n")
+    with pytest.warns(UserWarning, match="judgements of 1 queries .*: q8"):
+        loaded = load_folder(folder)
+    assert loaded["dev"].qrels == {"q1": {"d1": 1}}
+    with pytest.warns(UserWarning, match="candidates of 1 queries .*: q7"):
+        assert loaded["dev"].candidates == {"q1": {"d1": 2.5}}
+
+
+def test_missing_files_are_named(folder, tmp_path):
+    with pytest.raises(InputError, match="no such folder"):
+        load_folder(tmp_path / "nowhere")
+    with pytest.raises(InputError, match=r"no run\.splade.* there are runs named bm25"):
+        load_folder(folder, candidates="splade")
+    for file in folder.glob("run.*"):
+        file.unlink()
+    assert not load_folder(folder)["dev"].has_candidates
+    for file in folder.glob("queries.*"):
+        file.unlink()
+    with pytest.raises(InputError, match="no queries"):
+        load_folder(folder)
+    (folder / "corpus.jsonl").unlink()
+    with pytest.raises(InputError, match=r"neither corpus\.jsonl nor corpus\.jsonl\.gz"):
+        load_folder(folder)
+
+
+def test_two_versions_of_one_file_are_refused(folder):
+    (folder / "corpus.jsonl.gz").write_bytes(gzip.compress(b"{}"))
+    with pytest.raises(InputError, match="keep one"):
+        load_folder(folder)
+
+
+@pytest.mark.parametrize("name", ["../secret", "a/b", "", "..", "a\nb"])
+def test_the_name_of_a_run_cannot_leave_the_folder(folder, name):
+    with pytest.raises(InputError, match="the name of a run"):
+        load_folder(folder, candidates=name)
+
+
+@pytest.mark.parametrize("name", ["corpus.jsonl", "queries.dev.tsv", "qrels.dev.txt", "run.bm25.dev.txt"])
+def test_a_link_cannot_leave_the_folder(folder, tmp_path, name):
+    outside = tmp_path / "outside"
+    (folder / name).rename(outside)
+    try:
+        (folder / name).symlink_to(outside)
+    except OSError:
+        pytest.skip("this system makes no links")
+    with pytest.raises(InputError, match="leads out of the folder"):
+        load_folder(folder)
+
+
+def test_a_document_that_changed_on_disk_is_noticed(folder):
+    loaded = load_folder(folder)
+    corpus(folder, *map(json.dumps, reversed(CORPUS)))
+    with pytest.raises(InputError, match=r"corpus\.jsonl:"):
+        [loaded.documents[name] for name in loaded.documents]
+
+
+def _text(documents):
+    return documents["d2"].text
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_workers_read_documents(folder, start):
+    if start not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"this system cannot {start}")
+    pack(folder / "corpus.jsonl")
+    loaded = load_folder(folder)
+    with multiprocessing.get_context(start).Pool(1) as pool:
+        assert pool.apply(_text, (loaded.documents,)) == CORPUS[1]["text"]
+    assert pickle.loads(pickle.dumps(loaded))["dev"].candidates == {"q1": {"d1": 2.5, "d3": 1.5}}
+
+
+def test_wtq(shared):
+    loaded = load_folder(shared / "data" / "wtq")
+    sizes = {name: len(split.queries) for name, split in loaded.splits.items()}
+    assert sizes == {"train": 14109, "dev": 3561, "test": 4357, "dev_bal": 240, "test_bal": 600}
+    assert len(loaded.documents) == 2104
+    assert loaded.documents["W10023387"].title == "South Korea Davis Cup team"
+    began = time.perf_counter()
+    train = loaded["train"].candidates
+    assert time.perf_counter() - began < 20  # about 2 s on a free machine
+    assert sum(map(len, train.values())) == 1_410_900
+    assert not loaded.held_out_documents() & {doc_id for scores in train.values() for doc_id in scores}

@@ -1,0 +1,228 @@
+"""The real ir_datasets, on collections that lie beside the project.
+
+ir_datasets reads IR_DATASETS_HOME when it is imported, so each home gets a process of its own, which prints
+what it found as JSON.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from socialgraph.data import irds
+from socialgraph.data.collection import Document
+from socialgraph.errors import InputError
+
+ROOT = Path(__file__).parents[2]
+
+PRELUDE = """
+import json, multiprocessing, pickle, sys, warnings
+from socialgraph.data.irds import load_irds
+from socialgraph.errors import InputError
+
+def error(*arguments, **options):
+    try:
+        load_irds(*arguments, **options)
+    except InputError as caught:
+        return str(caught)
+
+def sizes(collection):
+    return {name: [len(split.queries), sum(map(len, split.qrels.values()))]
+            for name, split in collection.splits.items()}
+
+found = {}
+"""
+
+
+def ask(home, script):
+    done = subprocess.run(
+        [sys.executable, "-c", PRELUDE + script + "\nprint('JSON' + json.dumps(found))"],
+        env=os.environ | {"IR_DATASETS_HOME": str(home), "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.split("JSON", 1)[1].splitlines()[0])
+
+
+def unpacked(shared, name, folder):
+    with tarfile.open(shared / "data" / f"{name}.tar.gz") as packed:
+        packed.extractall(folder, filter="data")
+    return folder / name
+
+
+@pytest.fixture(scope="module")
+def whole(shared, tmp_path_factory):
+    """Cranfield and vaswani whole; queries and judgements of msmarco-document."""
+    return ask(
+        unpacked(shared, "irds_home", tmp_path_factory.mktemp("irds")),
+        """
+for name in ("cranfield", "vaswani"):
+    collection = load_irds(name)
+    seen = list(collection.documents.values())
+    looked_up = {one.doc_id: collection.documents[one.doc_id] for one in seen[::100]}
+    found[name] = {
+        "sizes": sizes(collection), "again": sizes(load_irds(name)) == sizes(collection),
+        "whole": sizes(load_irds(name, shares=None)), "documents": len(collection.documents),
+        "seen": len(seen), "same": all(looked_up[one.doc_id] == one for one in seen[::100]),
+        "first": [seen[0].doc_id, seen[0].title, seen[0].text], "unknown": "nope" in collection.documents,
+        "candidates": [split.has_candidates for split in collection.splits.values()],
+        "overlap": len(set(collection["train"].queries) & set(collection["test"].queries)),
+    }
+seventh = collection.documents["7"].text
+with multiprocessing.get_context("fork").Pool(1) as pool:
+    found["forked"] = pool.apply(collection.documents.__getitem__, ("7",)).text == seventh
+found["pickled"] = pickle.loads(pickle.dumps(collection)).documents["7"].text == seventh
+found["msmarco"] = sizes(load_irds("msmarco-document/trec-dl-2019/judged", dev="msmarco-document/dev"))
+found["all"] = sizes(load_irds("msmarco-document/trec-dl-2019", shares=None))
+found["split"] = sizes(load_irds("msmarco-document/trec-dl-2019"))
+found["errors"] = [error("cranfeld"), error("msmarco-document"), error("cranfield", dev="vaswani")]
+""",
+    )
+
+
+@pytest.fixture(scope="module")
+def mini(shared, tmp_path_factory):
+    """40 tales as msmarco-document, with documents and scoreddocs."""
+    home = unpacked(shared, "irds_home_mini", tmp_path_factory.mktemp("irds"))
+    found = ask(
+        home,
+        """
+collection = load_irds(
+    "msmarco-document/trec-dl-2019/judged", dev="msmarco-document/dev", train="msmarco-document/train")
+found["sizes"] = sizes(collection)
+found["lazy"] = "not read yet" in repr(collection)
+collection.check()
+document = collection.documents["D1"]
+found["document"] = [document.title, document.text[:20]]
+found["documents"] = [len(collection.documents), len(list(collection.documents))]
+query = next(iter(collection["test"].candidates))
+found["candidates"] = [query, list(collection["test"].candidates[query].items())[:2]]
+found["depths"] = sorted({len(scores) for scores in collection["test"].candidates.values()})
+alone = load_irds("msmarco-document/trec-dl-2019/judged")
+held_out = alone.held_out_documents()
+found["leak"] = sum(one in held_out for scores in alone["train"].candidates.values() for one in scores)
+found["kept"] = sum(one in held_out for scores in alone["test"].candidates.values() for one in scores) > 0
+found["alone"] = sizes(alone)
+""",
+    )
+    (home / "msmarco-document" / "dev" / "qrels.gz").write_bytes(b"damaged")
+    found["damaged"] = ask(home, "found['error'] = error('msmarco-document/dev')")["error"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "documents", "queries", "judgements"),
+    [("cranfield", 1400, 225, 1837), ("vaswani", 11429, 93, 2083)],
+)
+def test_a_whole_collection_is_split_by_hash(whole, name, documents, queries, judgements):
+    got = whole[name]
+    assert got["documents"] == got["seen"] == documents
+    assert got["whole"] == {"test": [queries, judgements]}
+    assert list(got["sizes"]) == ["train", "dev", "test"]
+    assert [sum(column) for column in zip(*got["sizes"].values(), strict=True)] == [queries, judgements]
+    assert min(size for size, _ in got["sizes"].values()) >= 10
+    assert got["again"]
+    assert got["overlap"] == 0
+    assert got["same"]
+    assert not got["unknown"]
+    assert got["candidates"] == [False, False, False]
+
+
+def test_fields_of_documents(whole):
+    assert whole["cranfield"]["first"][1].startswith("experimental investigation")
+    assert whole["cranfield"]["first"][2].count("slipstream") > 1
+    assert whole["vaswani"]["first"][:2] == ["1", ""]
+    assert whole["vaswani"]["first"][2].startswith("compact memories")
+
+
+def test_workers_read_documents(whole):
+    assert whole["forked"]
+    assert whole["pickled"]
+
+
+def test_given_ids_are_the_splits(whole):
+    assert whole["msmarco"] == {"dev": [5193, 5193], "test": [43, 16258]}
+
+
+def test_queries_without_judgements_stay_out_of_a_hash_split(whole):
+    assert whole["all"] == {"test": [200, 16258]}
+    assert sum(queries for queries, _ in whole["split"].values()) == 43
+
+
+def test_wrong_ids_are_named(whole):
+    unknown, no_queries, two_corpora = whole["errors"]
+    assert unknown == "ir_datasets knows no dataset 'cranfeld'; near it: cranfield"
+    assert "'msmarco-document' has no queries, no qrels; with judgements there are msmarco-" in no_queries
+    assert "share one corpus" in two_corpora
+
+
+def test_msmarco_document_end_to_end(mini):
+    assert mini["sizes"] == {"train": [104, 104], "dev": [16, 16], "test": [40, 40]}
+    assert mini["lazy"]
+    assert mini["document"] == ["a legend of confucius", "When Confucius came "]
+    assert mini["documents"] == [40, 40]
+    assert mini["candidates"] == ["121", [["D3", 6.5592], ["D38", 0.9768]]]
+    assert mini["depths"] == [40]
+
+
+def test_train_candidates_of_a_hash_split_hold_nothing_from_dev_and_test(mini):
+    assert sum(queries for queries, _ in mini["alone"].values()) == 40
+    assert mini["leak"] == 0
+    assert mini["kept"]
+
+
+def test_a_file_that_cannot_be_read_is_one_error(mini):
+    assert mini["damaged"].startswith("the judgements of msmarco-document/dev cannot be read")
+
+
+def scored(*triples):
+    names = ("query_id", "doc_id", "score")
+    return [SimpleNamespace(**dict(zip(names, triple, strict=False))) for triple in triples]
+
+
+def test_scoreddocs_without_meaning_keep_their_order(monkeypatch):
+    rows = scored(
+        ("q1", "b", 0.0), ("q1", "a", 0.0), ("q1", "c", 0.0), ("q2", "x", 3.0), ("q2", "y", 5.0),
+        ("q3", "n"), ("q3", "m"), ("q4", "only", 0.0), ("other", "a", 1.0),
+    )  # fmt: skip
+    monkeypatch.setattr(irds, "_dataset", lambda _: SimpleNamespace(scoreddocs_iter=lambda: iter(rows)))
+    run = irds._candidates("any", dict.fromkeys(["q2", "q1", "q3", "q4", "q5"], "text"))
+    assert run == {
+        "q2": {"x": 3.0, "y": 5.0},
+        "q1": {"b": 3.0, "a": 2.0, "c": 1.0},
+        "q3": {"n": 2.0, "m": 1.0},
+        "q4": {"only": 0.0},
+    }
+    assert list(run) == ["q2", "q1", "q3", "q4"]
+
+
+def test_fields_of_other_collections():
+    def made(**fields):
+        return irds.as_document(SimpleNamespace(doc_id="d", default_text=lambda: "all of it", **fields))
+
+    assert made(headline="h", body="b") == Document("d", "b", "h")
+    assert made(title="t", abstract="a") == Document("d", "a", "t")
+    assert made(title="t", body=b"<html>") == Document("d", "all of it")
+    assert made(title="  ", text="x") == Document("d", "x")
+
+
+def test_empty_queries_are_counted_and_left_out(monkeypatch):
+    queries = [
+        SimpleNamespace(query_id="q1", text=" "),
+        SimpleNamespace(query_id="q2", default_text=lambda: "two"),
+    ]
+    monkeypatch.setattr(irds, "_dataset", lambda _: SimpleNamespace(queries_iter=lambda: iter(queries)))
+    with pytest.warns(UserWarning, match="1 queries are empty and left out: q1"):
+        assert irds._queries("any") == {"q2": "two"}
+
+
+def test_an_unknown_id_is_an_input_error():
+    with pytest.raises(InputError, match="knows no dataset 'nothing-like-it'"):
+        irds.load_irds("nothing-like-it")

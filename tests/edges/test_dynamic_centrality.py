@@ -1,0 +1,79 @@
+"""Dynamic centrality against its rule written out with transformers' own attention maps."""
+
+import pytest
+import torch
+from torch_geometric.data import Batch
+from transformers import BertModel
+
+from socialgraph.data.graph import document_graph
+from socialgraph.edges import DynamicCentrality
+from socialgraph.errors import OptionError
+
+
+def pair(length, query, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    ids = torch.randint(5, 200, (length,), generator=generator)
+    return document_graph(ids, torch.tensor(query, dtype=torch.long), seed)
+
+
+def written_out(folder, graph, top):
+    """Return the weights, step by step, for one document."""
+    bert = BertModel.from_pretrained(folder, attn_implementation="eager").eval()
+    words = bert.embeddings.word_embeddings.weight.detach()
+    query = words[graph.query_ids].mean(0)
+    cosine = [max(0.0, float(torch.cosine_similarity(words[i], query, dim=0))) for i in graph.input_ids]
+    room = min(top, 96 - 3 - len(graph.query_ids))
+    best = sorted(sorted(range(len(cosine)), key=lambda i: (-cosine[i], i))[:room])
+    ids = [2, *graph.query_ids.tolist(), 3, *graph.input_ids[best].tolist(), 3]
+    first = len(graph.query_ids) + 2
+    types = [0] * first + [1] * (len(ids) - first)
+    with torch.no_grad():
+        output = bert(torch.tensor([ids]), token_type_ids=torch.tensor([types]), output_attentions=True)
+    attention = output.attentions[-1][0].mean(0)[0, first:-1].tolist()
+    factor = sum(cosine[i] for i in best) / sum(attention)
+    for i, value in zip(best, attention, strict=True):
+        cosine[i] = value * factor
+    return torch.tensor(cosine)
+
+
+@pytest.mark.parametrize("top", [512, 20])
+def test_weights_follow_the_rule(tiny_bert, top):
+    folder, _ = tiny_bert
+    graphs = [
+        pair(150, [9, 30, 31], 1),
+        pair(0, [7], 2),
+        pair(40, [8, 8], 3),
+        pair(1, [50], 4),
+        pair(95, [6], 5),
+    ]
+    pattern = DynamicCentrality(folder, top=top)
+    weights = pattern.weights(Batch.from_data_list(graphs))
+    expected = torch.cat([written_out(folder, graph, top) for graph in graphs if graph.num_nodes])
+    torch.testing.assert_close(weights, expected, atol=1e-5, rtol=1e-4)
+    assert (weights >= 0).all()
+    torch.testing.assert_close(pattern.weights(graphs[0]), expected[:150], atol=1e-5, rtol=1e-4)
+
+
+def test_the_cheap_mode_is_the_cosines(tiny_bert):
+    folder, _ = tiny_bert
+    graph = pair(50, [9, 30])
+    cheap = DynamicCentrality(folder, mode="cosine").weights(graph)
+    full = DynamicCentrality(folder).weights(graph)
+    assert not torch.allclose(cheap, full)
+    torch.testing.assert_close(cheap.sum(), full.sum())  # all 50 tokens were replaced, their sum was kept
+    assert (cheap == 0).any()  # negative cosines
+
+
+def test_the_weighing_bert_does_not_learn(tiny_bert):
+    folder, _ = tiny_bert
+    pattern = DynamicCentrality(folder)
+    assert not any(parameter.requires_grad for parameter in pattern.parameters())
+    assert not pattern.weights(pair(20, [9])).requires_grad
+
+
+def test_bad_options(tiny_bert):
+    folder, _ = tiny_bert
+    with pytest.raises(OptionError, match="mode must be one of attention, cosine"):
+        DynamicCentrality(folder, mode="tfidf")
+    with pytest.raises(OptionError, match="top must be at least 1"):
+        DynamicCentrality(folder, top=0)

@@ -1,0 +1,126 @@
+"""networkx graphs against the tensors they come from."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import networkx as nx
+import pytest
+import torch
+from conftest import document_batch
+
+from socialgraph.data import document_graph
+from socialgraph.errors import InputError
+from socialgraph.inspect import to_networkx
+
+
+def members(graph, number):
+    return set(graph.circle_index[0, graph.circle_index[1] == number].tolist())
+
+
+@pytest.fixture(scope="module")
+def batch():
+    return document_batch()
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_nodes_are_the_documents(batch, place):
+    graph = batch[place]
+    words = [f"w{i}" for i in graph.input_ids.tolist()]
+    result = to_networkx(graph, words)
+    assert list(result) == list(range(graph.num_nodes))
+    assert result.graph == {"query_id": "", "document_id": "", "num_circles": graph.num_circles}
+    friends = [c for c in range(graph.num_circles) if not graph.passage_mask[c]]
+    passages = [c for c in range(graph.num_circles) if graph.passage_mask[c]]
+    for node, at in result.nodes.items():
+        assert at["word"] == words[node]
+        assert at["position"] == node
+        assert at["tfidf"] == float(graph.tfidf[node])
+        assert at["dynamic_distance"] == float(graph.dynamic_distance[node])
+        assert at["circles"] == [c for c in friends if node in members(graph, c)]
+        assert at["leads"] == [c for c in friends if int(graph.leader_index[c]) == node]
+        assert [at["passage"]] == [c for c in passages if node in members(graph, c)]
+        assert at["query_match"] is (int(graph.input_ids[node]) in graph.query_ids.tolist())
+
+
+def test_the_fixture_is_not_trivial(batch):
+    result = to_networkx(batch[0])
+    assert any(len(at["circles"]) > 1 for at in result.nodes.values())
+    assert any(at["leads"] for at in result.nodes.values())
+    assert any(at["circles"] for *_, at in result.edges(data=True))
+    assert any(at["query_match"] for at in to_networkx(batch[2]).nodes.values())
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_edges_are_the_friendships(batch, place):
+    graph = batch[place]
+    result = to_networkx(graph)
+    expected = dict(zip(map(tuple, graph.edge_index.T.tolist()), graph.edge_weight.tolist(), strict=True))
+    found = {pair: at["weight"] for i, j, at in result.edges(data=True) for pair in ((i, j), (j, i))}
+    assert found == expected
+    assert not result.is_directed()
+    friends = {c: members(graph, c) for c in range(graph.num_circles) if not graph.passage_mask[c]}
+    for i, j, at in result.edges(data=True):
+        assert at["circles"] == [c for c, inside in friends.items() if i in inside and j in inside]
+
+
+def test_neighbours_of_a_leader_hold_its_circle(batch):
+    graph = batch[0]
+    result = to_networkx(graph)
+    for number in (~graph.passage_mask).nonzero().flatten().tolist():
+        leader = int(graph.leader_index[number])
+        assert members(graph, number) - {leader} <= set(result[leader])
+
+
+def test_every_pattern_is_an_attribute_and_nothing_else(batch):
+    graph = batch[0]
+    graph.my_pattern = torch.rand(graph.num_nodes)
+    graph.label = torch.tensor([1.0])
+    names = set(to_networkx(graph).nodes[0])
+    weights = {"tfidf", "dynamic_distance", "my_pattern"}
+    assert names == weights | {"position", "circles", "leads", "passage", "query_match"}
+
+
+def test_edge_weights_are_no_node_weights():
+    # as many edges as nodes: a triangle has 6 directed edges, so 6 nodes
+    graph = document_graph(torch.arange(6), torch.tensor([1]), 0)
+    graph.edge_index = torch.tensor([[0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1]])
+    graph.edge_weight = torch.full((6,), 0.5)
+    result = to_networkx(graph)
+    assert "edge_weight" not in result.nodes[0]
+    assert sorted(result.edges) == [(0, 1), (0, 2), (1, 2)]
+    assert [at["query_match"] for at in result.nodes.values()] == [False, True, False, False, False, False]
+
+
+def test_a_graph_that_has_not_met_yet():
+    graph = document_graph(torch.tensor([5, 6, 7]), torch.tensor([6]), 0, "q", "d", tfidf=torch.ones(3))
+    result = to_networkx(graph, ["a", "b", "c"])
+    assert result.number_of_nodes() == 3
+    assert result.number_of_edges() == 0
+    assert result.graph == {"query_id": "q", "document_id": "d", "num_circles": 0}
+    assert result.nodes[1] == {
+        "word": "b", "position": 1, "tfidf": 1.0, "circles": [], "leads": [],
+        "passage": None, "query_match": True,
+    }  # fmt: skip
+
+
+def test_it_survives_json(batch):
+    result = to_networkx(batch[0], ["$"] * batch[0].num_nodes)
+    text = json.dumps(nx.node_link_data(result, edges="edges"))
+    again = nx.node_link_graph(json.loads(text), edges="edges")
+    assert nx.utils.graphs_equal(again, result)
+
+
+def test_refusals(batch):
+    with pytest.raises(InputError, match="batch of 4"):
+        to_networkx(batch)
+    graph = batch[0]
+    graph.query_id, graph.document_id = "q7", "d9"
+    with pytest.raises(InputError, match=r"'q7', document 'd9': expected a word for each of its 70 .* got 1"):
+        to_networkx(graph, ["one"])
+
+
+def test_the_module_does_not_hide_networkx():
+    assert sys.modules["networkx"] is nx
+    assert type(to_networkx(document_batch()[3])) is nx.Graph

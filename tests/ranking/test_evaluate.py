@@ -1,0 +1,128 @@
+import math
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from socialgraph.data.collection import ranked
+from socialgraph.errors import InputError, OptionError
+from socialgraph.ranking.evaluate import DEFAULT_MEASURES, Evaluation, evaluate, paired_t_test
+
+
+def gain(grades):
+    return sum(max(grade, 0) / math.log2(rank + 1) for rank, grade in enumerate(grades, 1))
+
+
+def literal(qrels, run, name):
+    """Each measure from its definition."""
+    kind, depth = name.split("@")
+    values = {}
+    for query_id, grades in qrels.items():
+        ranking = ranked(run.get(query_id, {}))[: int(depth)]
+        if kind == "RR":
+            ranks = [rank for rank, one in enumerate(ranking, 1) if grades.get(one, 0) >= 1]
+            values[query_id] = 1 / ranks[0] if ranks else 0.0
+        else:
+            ideal = gain(sorted(grades.values(), reverse=True)[: int(depth)])
+            values[query_id] = gain([grades.get(one, 0) for one in ranking]) / ideal if ideal else 0.0
+    return values
+
+
+def random_case(seed):
+    """Coarse scores, so that ties abound; queries without a run, a run without judgements."""
+    draw = np.random.default_rng(seed)
+    names = [f"d{n}" for n in range(150)]
+    qrels, run = {}, {}
+    for number in range(12):
+        judged = draw.choice(names, 8, replace=False)
+        qrels[f"q{number}"] = {str(one): int(draw.integers(-1, 4)) for one in judged}
+        if number % 4:
+            found = draw.choice(names, draw.integers(1, 140), replace=False)
+            run[f"q{number}"] = {str(one): float(draw.integers(0, 6)) for one in found}
+    run["unjudged"] = {"d1": 1.0}
+    return qrels, run
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_measures_are_their_definitions(seed):
+    qrels, run = random_case(seed)
+    result = evaluate(qrels, run)
+    assert tuple(result.per_query) == DEFAULT_MEASURES
+    for name in DEFAULT_MEASURES:
+        expected = literal(qrels, run, name)
+        assert result.per_query[name] == pytest.approx(expected, abs=1e-9)
+        assert result.mean[name] == pytest.approx(sum(expected.values()) / len(qrels))
+
+
+def test_all_measures_see_one_order_of_ties():
+    result = evaluate({"q": {"b": 1}}, {"q": {"c": 1.0, "b": 1.0, "a": 1.0}})
+    assert result.per_query["RR@10"]["q"] == 0.5
+    assert result.per_query["nDCG@10"]["q"] == pytest.approx(1 / math.log2(3))
+
+
+def test_scores_that_differ_only_in_64_bits_are_not_ties():
+    scores = {"a": 1.0, "b": 1.0 + 1e-12}
+    result = evaluate({"q": {"b": 1}}, {"q": scores}, ["RR@10", "nDCG@10"])
+    assert result.mean == {"RR@10": 1.0, "nDCG@10": 1.0}
+
+
+def test_queries_that_the_run_lacks_count_zero():
+    qrels = {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"a": 1}}
+    result = evaluate(qrels, {"q1": {"a": 1.0}, "q2": {}}, ["RR@10"])
+    assert result.per_query["RR@10"] == {"q1": 1.0, "q2": 0.0, "q3": 0.0}
+    assert result.mean["RR@10"] == pytest.approx(1 / 3)
+    assert evaluate(qrels, {}).mean == dict.fromkeys(DEFAULT_MEASURES, 0.0)
+
+
+def test_other_measures_go_by_their_given_names():
+    result = evaluate({"q": {"a": 1, "b": 1}}, {"q": {"a": 2.0, "c": 1.0}}, ["AP", "R@1", "P@2"])
+    assert result.mean == {"AP": 0.5, "R@1": 0.5, "P@2": 0.5}
+
+
+def test_bad_input():
+    with pytest.raises(InputError, match="without judgements"):
+        evaluate({}, {"q": {"a": 1.0}})
+    with pytest.raises(InputError, match="'q': a score is not a number"):
+        evaluate({"q": {"a": 1}}, {"q": {"a": math.nan}})
+    for name in ("nDCG10", "Nonsense@5", ""):
+        with pytest.raises(OptionError):
+            evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, [name])
+
+
+def values(numbers):
+    return {f"q{n}": float(number) for n, number in enumerate(numbers)}
+
+
+def test_t_test_is_the_formula():
+    draw = np.random.default_rng(0)
+    x, y = draw.random(40), draw.random(40) + 0.1
+    test = paired_t_test(values(x), dict(reversed(values(y).items())))
+    d = x - y
+    t = d.mean() / (d.std(ddof=1) / math.sqrt(40))
+    assert test.difference == pytest.approx(d.mean())
+    assert test.statistic == pytest.approx(t)
+    assert test.p_value == pytest.approx(2 * scipy.stats.t.sf(abs(t), 39))
+    assert test.queries == 40
+    assert test.significant(0.99)
+    assert not test.significant(1e-9)
+
+
+@pytest.mark.filterwarnings("error")
+def test_t_test_without_variance_is_clear():
+    same = values([0.1, 0.5, 1.0])
+    assert paired_t_test(same, same) == type(paired_t_test(same, same))(0.0, 0.0, 1.0, 3)
+    assert not paired_t_test(same, same).significant()
+    better = paired_t_test(values([1, 2, 3]), values([0, 1, 2]))
+    assert (better.difference, better.statistic, better.p_value) == (1.0, math.inf, 0.0)
+    assert paired_t_test(values([0, 1]), values([1, 2])).statistic == -math.inf
+
+
+def test_t_test_refuses_what_cannot_be_paired():
+    with pytest.raises(InputError, match="2 queries are in one result only: q2, q9"):
+        paired_t_test(values([1, 2, 3]), values([1, 2]) | {"q9": 1.0})
+    with pytest.raises(InputError, match="two queries or more, got 1"):
+        paired_t_test(values([1]), values([2]))
+
+
+def test_an_evaluation_averages():
+    assert Evaluation({"AP": {"a": 0.0, "b": 1.0}}).mean == {"AP": 0.5}

@@ -1,0 +1,170 @@
+import re
+
+import numpy as np
+import pytest
+
+from socialgraph.data.collection import Collection, Document, Split
+from socialgraph.data.folder import load_folder
+from socialgraph.errors import InputError, OptionError
+from socialgraph.ranking.evaluate import evaluate
+from socialgraph.ranking.first_stage import BM25, QueryLikelihood, retrieve_candidates
+
+RETRIEVERS = [BM25(), BM25(k1=0.9, b=0.4), QueryLikelihood(), QueryLikelihood(mu=5)]
+VOCABULARY = ["apple", "banana", "cherry", "grape", "lemon", "melon", "olive", "peach", "plum", "quince"]
+
+
+def documents(count=60, seed=0):
+    """Documents of random fruit, some of them without any."""
+    draw = np.random.default_rng(seed)
+    made = {}
+    for number in draw.permutation(count):
+        words = draw.choice(VOCABULARY, size=draw.integers(0, 12), p=np.arange(10, 0, -1) / 55)
+        name = f"d{number:03d}"
+        made[name] = Document(name, " ".join(words[1:]), " ".join(words[:1]))
+    return made
+
+
+def words(text):
+    """The same words that the retrievers see: none of the fruit is a stop word; stems differ as words do."""
+    return re.findall(r"\w\w+", text)
+
+
+def bm25(query, documents, k1, b):
+    tokens = {name: words(one.full_text) for name, one in documents.items()}
+    mean = sum(map(len, tokens.values())) / len(tokens)
+    scores = dict.fromkeys(tokens, 0.0)
+    for word in words(query):
+        df = sum(word in one for one in tokens.values())
+        idf = np.log(1 + (len(tokens) - df + 0.5) / (df + 0.5))
+        for name, one in tokens.items():
+            tf = one.count(word)
+            scores[name] += idf * tf / (tf + k1 * (1 - b + b * len(one) / mean))
+    return {name: score for name, score in scores.items() if score > 0}
+
+
+def likelihood(query, documents, mu):
+    tokens = {name: words(one.full_text) for name, one in documents.items()}
+    collection = [word for one in tokens.values() for word in one]
+    scores = {}
+    for name, one in tokens.items():
+        if set(one) & set(words(query)):
+            scores[name] = 0.0
+            for word in words(query):
+                p = collection.count(word) / len(collection)
+                if p:
+                    scores[name] += np.log((one.count(word) + mu * p) / (len(one) + mu))
+    return scores
+
+
+@pytest.mark.parametrize("retriever", RETRIEVERS, ids=repr)
+@pytest.mark.parametrize("query", ["apple", "quince plum", "banana banana peach unheard", "apple lemon"])
+def test_scores_are_the_formulas(retriever, query):
+    corpus = documents()
+    run = retriever.fit(corpus).retrieve({"q": query}, k=1000)["q"]
+    if isinstance(retriever, BM25):
+        expected = bm25(query, corpus, retriever.k1, retriever.b)
+    else:
+        expected = likelihood(query, corpus, retriever.mu)
+    assert run == pytest.approx(expected, rel=1e-5)
+    assert list(run) == sorted(run, key=lambda name: (-run[name], name))
+
+
+@pytest.mark.parametrize("retriever", RETRIEVERS, ids=repr)
+def test_the_best_k_are_the_head_of_the_whole_list_with_ties_by_id(retriever):
+    corpus = documents(200)  # short documents of few words: many ties
+    queries = {f"q{k}": " ".join(VOCABULARY[k : k + 2]) for k in range(8)}
+    whole = retriever.fit(corpus).retrieve(queries, k=1000)
+    ties = 0
+    for k in (1, 2, 7, 30):
+        for query_id, scores in retriever.retrieve(queries, k=k).items():
+            assert list(scores.items()) == list(whole[query_id].items())[:k]
+            ties += list(whole[query_id].values())[k - 1 : k + 1].count(list(scores.values())[-1]) > 1
+    assert ties  # the cut fell among equals somewhere
+
+
+@pytest.mark.parametrize("retriever", RETRIEVERS[::2], ids=repr)
+def test_the_order_of_the_corpus_does_not_matter(retriever):
+    corpus = documents(100)
+    turned = dict(sorted(corpus.items()))
+    first = retriever.fit(corpus).retrieve({"q": "apple plum"}, k=9)
+    second = retriever.fit(turned).retrieve({"q": "apple plum"}, k=9)
+    assert list(first["q"]) == list(second["q"])
+
+
+@pytest.mark.parametrize("retriever", RETRIEVERS[::2], ids=repr)
+def test_excluded_documents_stay_out_and_scores_stay(retriever):
+    corpus = documents()
+    whole = retriever.fit(corpus).retrieve({"q": "apple"}, k=1000)["q"]
+    excluded = set(list(whole)[:5])
+    rest = retriever.retrieve({"q": "apple"}, k=1000, exclude=excluded)["q"]
+    assert rest == {name: score for name, score in whole.items() if name not in excluded}
+
+
+def test_words_are_stemmed_lowered_and_stopped():
+    corpus = {"a": Document("a", "The RUNNING dogs", "Titles"), "b": Document("b", "of the and")}
+    for retriever in (BM25(), QueryLikelihood()):
+        run = retriever.fit(corpus).retrieve({"q1": "dog runs", "q2": "title"})
+        assert {query_id: list(scores) for query_id, scores in run.items()} == {"q1": ["a"], "q2": ["a"]}
+
+
+@pytest.mark.parametrize("retriever", RETRIEVERS[::2], ids=repr)
+def test_queries_that_match_nothing_are_counted(retriever):
+    retriever.fit(documents())
+    with pytest.warns(UserWarning, match="3 queries match no document: q1, q2, q3"):
+        run = retriever.retrieve({"q0": "apple", "q1": "unheard", "q2": "", "q3": "of the"})
+    assert list(run) == ["q0"]
+
+
+def test_bad_options_and_corpora():
+    with pytest.raises(OptionError, match="call fit"):
+        BM25().retrieve({"q": "apple"})
+    with pytest.raises(OptionError, match="k must be 1 or more"):
+        BM25().fit(documents()).retrieve({"q": "apple"}, k=0)
+    for made in (lambda: BM25(k1=-1), lambda: BM25(b=1.5), lambda: QueryLikelihood(mu=0)):
+        with pytest.raises(OptionError):
+            made()
+    for retriever in (BM25(), QueryLikelihood()):
+        with pytest.raises(InputError, match="0 documents"):
+            retriever.fit({})
+        with pytest.raises(InputError, match="none of them has a word"):
+            retriever.fit({"a": Document("a", "of the")})
+
+
+def test_repr_prints_every_option():
+    assert repr(BM25()) == "BM25(k1=1.2, b=0.75)"
+    assert repr(QueryLikelihood(mu=10)) == "QueryLikelihood(mu=10)"
+
+
+def test_retrieve_candidates_fills_what_is_missing_and_keeps_held_out_documents_from_train():
+    corpus = documents()
+    ranking = list(BM25().fit(corpus).retrieve({"q": "apple"}, k=1000)["q"])
+    given = {"c": {ranking[0]: 1.0}}
+    collection = Collection(
+        "fruit",
+        corpus,
+        {
+            "train": Split({"a": "apple"}, {"a": {ranking[0]: 1, ranking[2]: 1}}),
+            "dev": Split({"b": "apple"}, {"b": {ranking[0]: 1, ranking[1]: 0}}),
+            "test": Split({"c": "apple"}, {"c": {ranking[3]: 2}}, given),
+        },
+    )
+    filled = retrieve_candidates(collection, BM25(), depth=10)
+    assert list(filled["dev"].candidates["b"]) == ranking[:10]
+    assert list(filled["train"].candidates["a"]) == [one for one in ranking if one not in ranking[0:4:3]][:10]
+    assert filled["test"].candidates is given
+    assert not collection["train"].has_candidates
+
+    class NeverFitted(BM25):
+        def fit(self, documents):
+            raise AssertionError("nothing is missing")
+
+    assert retrieve_candidates(filled, NeverFitted()) is filled
+
+
+def test_bm25_gives_the_run_that_comes_with_wtq(shared, tmp_path):
+    collection = load_folder(shared / "data" / "wtq", cache=tmp_path)
+    split = collection["test_bal"]
+    run = BM25().fit(collection.documents).retrieve(split.queries, k=100)
+    for query_id, scores in split.candidates.items():
+        assert list(run[query_id])[:10] == list(scores)[:10]
+    assert evaluate(split.qrels, run).mean["RR@10"] == pytest.approx(0.562, abs=5e-4)

@@ -1,0 +1,114 @@
+"""Re-ranking: complete, ordered, independent of batches; and the road through ir_datasets in MS MARCO's formats."""
+
+import os
+import subprocess
+import sys
+import tarfile
+
+import pytest
+import torch
+
+from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
+from socialgraph.edges import DynamicCentrality, DynamicDistance, SocialEdges, StaticCentrality, StaticDistance
+from socialgraph.errors import InputError, OptionError
+from socialgraph.nn import Socialformer
+from socialgraph.partition import NodeCircles, Windows
+from socialgraph.ranking import rerank
+from socialgraph.ranking.rerank import batches
+
+
+@pytest.fixture
+def ranker(tiny_bert):
+    folder, _ = tiny_bert
+    generator = torch.Generator().manual_seed(0)
+    words = lambda n: " ".join(f"w{i}" for i in torch.randint(0, 195, (n,), generator=generator))  # noqa: E731
+    documents = {f"d{i}": Document(f"d{i}", words(3 + 11 * i)) for i in range(12)}
+    documents["empty"] = Document("empty", "")
+    tokens = Tokens(folder)
+    statistics = TermStatistics.count((tokens.document(d) for d in documents.values()), tokens.vocab_size)
+    edges = SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance(), DynamicCentrality(folder)])
+    builder = GraphBuilder(documents, tokens, statistics, edges, NodeCircles(k=2), Windows(32))
+    torch.manual_seed(1)
+    model = Socialformer.from_backbone(folder)
+    return model, builder, {"q1": "w1 w2", "q2": "w3"}, {q: dict.fromkeys(documents, 1.0) for q in ("q1", "q2")}
+
+
+def test_every_candidate_gets_its_own_score(ranker):
+    model, builder, queries, candidates = ranker
+    with pytest.warns(UserWarning, match="1 documents have no word piece, they all get one score: empty"):
+        run = rerank(model, builder, queries, candidates, token_budget=150, progress=False)
+    for query_id, scores in run.items():
+        assert scores.keys() == candidates[query_id].keys()
+        assert list(scores.values()) == sorted(scores.values(), reverse=True)
+        for document, score in scores.items():
+            with torch.no_grad():
+                alone = model(builder([(query_id, queries[query_id], document)])).item()
+            assert score == pytest.approx(alone, abs=1e-5)
+    assert not model.training
+
+
+@pytest.mark.filterwarnings("ignore:1 documents have no word piece")
+def test_the_token_budget_changes_no_score(ranker):
+    model, builder, queries, candidates = ranker
+    one, all_at_once = (
+        rerank(model, builder, queries, candidates, token_budget=budget, progress=False) for budget in (1, 10**9)
+    )
+    for query_id in queries:
+        for document, score in one[query_id].items():
+            assert score == pytest.approx(all_at_once[query_id][document], abs=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:1 documents have no word piece")
+def test_a_query_without_word_pieces_keeps_its_order(ranker):
+    model, builder, queries, candidates = ranker
+    order = {"d3": 3.0, "d1": 2.0, "d2": 1.0}
+    with pytest.warns(UserWarning, match="1 queries have no word piece and keep the order of their candidates: q0"):
+        run = rerank(model, builder, {"q0": "\u200b", **queries}, {"q0": order, **candidates}, progress=False)
+    assert run["q0"] == order
+    assert set(run) == {"q0", "q1", "q2"}
+
+
+def test_bad_candidates_and_budgets(ranker):
+    model, builder, queries, _ = ranker
+    with pytest.raises(InputError, match=r"re-ranking: candidate 'd99' of query 'q1' is not in the corpus"):
+        rerank(model, builder, queries, {"q1": {"d99": 1.0}}, progress=False)
+    with pytest.raises(OptionError, match="token_budget must be at least 1"):
+        rerank(model, builder, queries, {}, token_budget=0)
+    assert rerank(model, builder, queries, {"unknown": {"d99": 1.0}}, progress=False) == {}
+
+
+def test_batches_fill_the_budget():
+    assert [list(b) for b in batches([5, 5, 5, 30, 1, 1], 10)] == [[0, 1], [2], [3], [4, 5]]
+    assert list(batches([], 10)) == []
+
+
+def test_the_whole_road_through_ms_marco_formats(shared, tmp_path):
+    """The real ir_datasets, MiniLM, all patterns: experiments/run.py over the miniature msmarco-document."""
+    with tarfile.open(shared / "data" / "irds_home_mini.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    out = tmp_path / "out"
+    arguments = [
+        "data=irds", "data.id=msmarco-document/trec-dl-2019/judged", "data.train=msmarco-document/train",
+        "data.dev=msmarco-document/dev", "data.queries.dev=1", "data.queries.test=2", "trainer.groups=1",
+        "trainer.negatives=1", "document_length=200", "trainer.bf16=false", f"hydra.run.dir={out}",
+    ]  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, os.path.join(root, "experiments", "run.py"), *arguments],
+        env={**os.environ, "IR_DATASETS_HOME": str(tmp_path / "irds_home_mini")},
+        cwd=tmp_path, capture_output=True, text=True, timeout=600,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    table = (out / "table.md").read_text()
+    rows = [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("| ")]
+    assert rows == ["system", "first stage", "PARADE-max", "PARADE-max + first stage", "Socialformer-edge",
+                    "Socialformer-edge + first stage"]  # fmt: skip
+    from socialgraph.data import read_run
+
+    run = read_run(out / "runs" / "Socialformer-edge.test.txt")
+    first = read_run(out / "runs" / "firststage.test.txt")
+    assert len(run) == 2
+    assert {q: set(d) for q, d in run.items()} == {q: set(d) for q, d in first.items()}
+    for name in ("config.yaml", "versions.json", "measures.json", "measures_per_query.json", "graph.png"):
+        assert (out / name).stat().st_size > 0
+    assert Socialformer.from_pretrained(out / "models" / "Socialformer-edge").score.weight.isfinite().all()

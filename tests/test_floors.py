@@ -1,0 +1,43 @@
+"""Data flows one way: no folder imports from a floor above it."""
+
+import ast
+from pathlib import Path
+
+import socialgraph
+
+PACKAGE = Path(socialgraph.__file__).parent
+#: folder -> what it may import of this package
+MAY_IMPORT = {
+    "edges": {"errors", "backbone"},
+    "partition": {"errors"},
+    "data": {"errors", "backbone", "edges", "partition"},
+    "nn": {"errors", "backbone", "data"},
+    "ranking": {"errors", "backbone", "data", "edges", "partition", "nn"},
+    "inspect": {"errors", "data", "edges", "partition"},
+}
+
+
+def imported_rooms(file: Path) -> set[str]:
+    """Return the top-level rooms of this package that a file imports."""
+    rooms = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "socialgraph":
+            parts = node.module.split(".")
+            rooms |= {parts[1]} if len(parts) > 1 else {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level:
+            raise AssertionError(f"{file}: imports are absolute here")
+        elif isinstance(node, ast.Import):
+            rooms |= {a.name.split(".")[1] for a in node.names if a.name.startswith("socialgraph.")}
+    return rooms
+
+
+def test_every_arrow_points_down():
+    folders = {path.name for path in PACKAGE.iterdir() if path.is_dir() and not path.name.startswith("__")}
+    assert folders == set(MAY_IMPORT)
+    seen = 0
+    for folder, allowed in MAY_IMPORT.items():
+        for file in (PACKAGE / folder).rglob("*.py"):
+            rooms = imported_rooms(file) - {folder}
+            seen += len(rooms)
+            assert rooms <= allowed, f"{file.relative_to(PACKAGE)} imports {sorted(rooms - allowed)}"
+    assert seen > 20
