@@ -90,10 +90,35 @@ class BertConv(MessagePassing):
         query, key, value = self._heads(x)
         return self._transform(x, segment_attention(query, key, value, ptr, backend).flatten(1))
 
+    def leaders(self, x: Tensor, ptr: Tensor, leader: Tensor) -> Tensor:
+        """Compute the layer over complete circles for one member of each: O(T) instead of O(sum of squares).
+
+        Args:
+            x: states of all circles, ``[T, hidden_size]``.
+            ptr: bounds of the circles, ``[C + 1]``; none is empty.
+            leader: the row of ``x`` that is wanted from each circle, ``[C]``.
+
+        Returns:
+            The rows ``leader`` of what :meth:`circles` returns, ``[C, hidden_size]``.
+        """
+        circle = torch.repeat_interleave(ptr.diff())
+        edge_index = torch.stack([torch.arange(circle.numel(), device=x.device), circle])
+        listener = x[leader]
+        shape = (-1, self.num_heads, self.hidden_size // self.num_heads)
+        heard = self.propagate(
+            edge_index,
+            query=(None, self.query(listener).view(shape)),
+            key=(self.key(x).view(shape), None),
+            value=(self.value(x).view(shape), None),
+            size=(x.size(0), leader.numel()),
+        )
+        return self._transform(listener, heard.flatten(1))
+
     def message(self, query_i: Tensor, key_j: Tensor, value_j: Tensor, index: Tensor, size_i: int | None) -> Tensor:
         """Return what each edge brings: the source's value times the target's attention."""
-        logits = (query_i * key_j).sum(-1) / query_i.size(-1) ** 0.5
-        return softmax(logits, index, num_nodes=size_i).unsqueeze(-1) * value_j
+        # in float32, because half precision would lose the small terms of the sums
+        logits = (query_i.float() * key_j.float()).sum(-1) / query_i.size(-1) ** 0.5
+        return softmax(logits, index, num_nodes=size_i).unsqueeze(-1) * value_j.float()
 
     def _heads(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         shape = (-1, self.num_heads, self.hidden_size // self.num_heads)

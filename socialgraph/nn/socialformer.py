@@ -18,7 +18,7 @@ from socialgraph.nn.bert_weights import bert_options, copy_bert
 from socialgraph.nn.embedding import BertEmbedding
 from socialgraph.nn.inter_circle import InterCircle
 from socialgraph.nn.readout import Readout
-from socialgraph.nn.sequences import circle_sequences
+from socialgraph.nn.sequences import Sequences, circle_sequences
 
 READS = ("updated", "high")
 
@@ -165,7 +165,7 @@ class Socialformer(
         view = x[sequences.leader]
         for number, intra in enumerate(self.intra):
             inter = self.inter[0 if self.inter_shared else number] if len(self.inter) else None
-            inputs: tuple[Any, ...] = (intra, inter, x, sequences.ptr, sequences.leader, sequences.document_ptr)
+            inputs: tuple[Any, ...] = (intra, inter, x, sequences, number == len(self.intra) - 1)
             if self.gradient_checkpointing and self.training:
                 x, view = checkpoint(self._block, *inputs, use_reentrant=False)
             else:
@@ -174,15 +174,22 @@ class Socialformer(
         return pooled
 
     def _block(
-        self, intra: BertConv, inter: InterCircle | None, x: Tensor, ptr: Tensor, leader: Tensor, document_ptr: Tensor
+        self, intra: BertConv, inter: InterCircle | None, x: Tensor, sequences: Sequences, last: bool
     ) -> tuple[Tensor, Tensor]:
-        """Return all states after one block, ``[T, E]``, and what the readout would see of the leaders."""
-        x = intra.circles(x, ptr, self.attention)
-        low = x[leader]
+        """Return all states after one block, ``[T, E]``, and what the readout would see of the leaders, ``[C, E]``.
+
+        After the last block only the leaders are read, so only they are computed and ``x`` stays as it was.
+        """
+        if last:
+            low = intra.leaders(x, sequences.ptr, sequences.leader)
+        else:
+            x = intra.circles(x, sequences.ptr, self.attention)
+            low = x[sequences.leader]
         if inter is None:
             return x, low
-        updated, high = inter(low, document_ptr, self.attention)
-        return x.index_put((leader,), updated.to(x.dtype)), updated if self.reads == "updated" else high
+        updated, high = inter(low, sequences.document_ptr, self.attention)
+        view = updated if self.reads == "updated" else high
+        return x if last else x.index_put((sequences.leader,), updated.to(x.dtype)), view
 
     def gradient_checkpointing_enable(self, gradient_checkpointing_kwargs: dict[str, Any] | None = None) -> None:
         """Recompute each block in the backward pass: less memory, more time. The trainer calls this."""
