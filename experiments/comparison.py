@@ -7,8 +7,6 @@ import json
 import logging
 import platform
 import time
-import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -21,9 +19,19 @@ from tqdm import tqdm
 from transformers import set_seed
 
 from socialgraph import ranking
-from socialgraph.data import Collection, GraphBuilder, TermStatistics, Tokens, TrainingGroups, read_run, write_run
-from socialgraph.data.collection import Queries, Run, hash_fraction
+from socialgraph.data import (
+    Collection,
+    GraphBuilder,
+    Split,
+    TermStatistics,
+    Tokens,
+    TrainingGroups,
+    read_run,
+    write_run,
+)
+from socialgraph.data.collection import Run, hash_fraction
 from socialgraph.data.files import atomic_write
+from socialgraph.edges import SocialEdges
 from socialgraph.partition import Partition, Windows
 
 log = logging.getLogger("socialgraph")
@@ -39,85 +47,125 @@ class System:
     seconds: float | None = None
 
 
+@dataclass
+class Recipe:
+    """How a system is made: its model, and which edges and circles its graphs have beside passages."""
+
+    name: str
+    model: DictConfig
+    edges: SocialEdges | None = None
+    circles: Partition | None = None
+
+
+@dataclass
+class Task:
+    """What all systems share: the queries that are ranked, candidates, judgements, texts as word pieces."""
+
+    collection: Collection
+    train: Split
+    dev: Split
+    test: Split
+    first: System
+    tokens: Tokens
+    statistics: TermStatistics
+    groups: TrainingGroups
+
+
 def compare(config: DictConfig, folder: Path, started: float) -> None:
     """Run the whole comparison and write everything into ``folder``."""
     logging.captureWarnings(True)
-    warnings.filterwarnings("ignore", message=".*pin_memory.*")
     write_text(folder / "config.yaml", OmegaConf.to_yaml(config, resolve=True))
     write_json(folder / "versions.json", versions())
     log.info("results go to %s", folder)
+    circles = partition(config.partition)
+    edges = instantiate(config.edges, _convert_="all")
+    recipes = [
+        Recipe(f"PARADE-{config.baseline.readout}", config.baseline),
+        Recipe(f"Socialformer-{short(circles)}", config.model, edges, circles),
+    ]
+    task = prepare(config)
+    systems = [task.first]
+    for recipe in recipes:
+        model, builder = trained(config, recipe, task, folder)
+        systems += ranked(config, recipe, task, model, builder)
+        for system in systems:
+            name = system.name.replace(" ", "")
+            write_run(folder / "runs" / f"{name}.dev.txt", system.dev, name)
+            write_run(folder / "runs" / f"{name}.test.txt", system.test, name)
+    picture(builder, task, folder / "graph.png")
+
+    measures = list(config.measures)
+    results = {system.name: ranking.evaluate(task.test.qrels, system.test, measures) for system in systems}
+    write_json(folder / "measures.json", {name: result.mean for name, result in results.items()})
+    write_json(folder / "measures_per_query.json", {name: result.per_query for name, result in results.items()})
+    table = (
+        f"{task.collection.name}: {len(task.test.qrels)} test queries, {len(task.groups)} training groups, "
+        f"documents of {config.document_length} word pieces\n\n"
+        f"{markdown(systems, results, measures[:2], recipes[0].name)}"
+    )
+    write_text(folder / "table.md", table + "\n")
+    print(f"\n{table}\n", flush=True)
+    log.info("done in %.0f s; everything is in %s", time.perf_counter() - started, folder)
+
+
+def prepare(config: DictConfig) -> Task:
+    """Load the collection, its candidates, and its texts as word pieces."""
     collection, first_stage = load(config)
     train, dev, test = (collection[config.data.splits[part]] for part in ("train", "dev", "test"))
-    dev_queries = some(dev.queries, config.data.queries.dev)
-    test_queries = some(test.queries, config.data.queries.test)
-    qrels = {q: test.qrels[q] for q in test_queries if q in test.qrels}
-    dev_qrels = {q: dev.qrels[q] for q in dev_queries if q in dev.qrels}
-    first = System(
-        first_stage,
-        {q: dev.candidates[q] for q in dev_queries if q in dev.candidates},
-        {q: test.candidates[q] for q in test_queries if q in test.candidates},
-    )
-
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    bf16 = has_bf16(device) if config.trainer.bf16 == "auto" else bool(config.trainer.bf16)
-    log.info("%s, %s, %d threads", device, "bfloat16" if bf16 else "float32", torch.get_num_threads())
+    dev, test = some(dev, config.data.queries.dev), some(test, config.data.queries.test)
     tokens = Tokens(config.model.backbone, config.document_length, config.query_length)
     documents = tqdm(collection.documents.values(), desc="reading", unit="doc", total=len(collection.documents))
     statistics = TermStatistics.count((tokens.document(document) for document in documents), tokens.vocab_size)
     groups = TrainingGroups(train, config.trainer.groups, config.trainer.negatives, config.seed)
-    passages, circles = Windows(config.window), partition(config.partition)
-    edges = instantiate(config.edges, _convert_="all")
+    return Task(collection, train, dev, test, System(first_stage, dev.candidates or {}, test.candidates or {}),
+                tokens, statistics, groups)  # fmt: skip
 
-    systems = [first]
-    recipes: dict[str, tuple[Callable[[], torch.nn.Module], Any, Any]] = {
-        f"PARADE-{config.baseline.readout}": (lambda: instantiate(config.baseline), None, None),
-        f"Socialformer-{short(circles)}": (lambda: instantiate(config.model), edges, circles),
-    }
-    for name, (build, its_edges, its_circles) in recipes.items():
-        set_seed(config.seed)
-        model = build().to(device)
-        builder = GraphBuilder(
-            collection.documents, tokens, statistics, its_edges, its_circles, passages, config.seed, device
-        )
-        log.info("%s: %.1f M parameters", name, sum(p.numel() for p in model.parameters()) / 1e6)
-        began = time.perf_counter()
-        history = ranking.train(
-            model, builder, groups, train.queries, folder / "checkpoints" / name,
-            bf16=bf16, use_cpu=device == "cpu", seed=config.seed, **OmegaConf.to_container(config.trainer.arguments),
-        )  # fmt: skip
-        log.info("%s: trained on %d groups in %.0f s", name, len(groups), time.perf_counter() - began)
-        write_json(folder / "training" / f"{name}.json", history)
-        model.save_pretrained(folder / "models" / name)
 
-        def rank(queries: Queries, candidates: Run, model: Any = model, builder: Any = builder) -> Run:
-            return ranking.rerank(model, builder, queries, candidates, config.trainer.token_budget, bf16)
+def trained(config: DictConfig, recipe: Recipe, task: Task, folder: Path) -> tuple[torch.nn.Module, GraphBuilder]:
+    """Train a system's model; return it with the builder of its graphs."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    set_seed(config.seed)
+    model = instantiate(recipe.model).to(device)
+    builder = GraphBuilder(
+        task.collection.documents, task.tokens, task.statistics, recipe.edges, recipe.circles,
+        Windows(config.window), config.seed, device,
+    )  # fmt: skip
+    size = sum(parameter.numel() for parameter in model.parameters()) / 1e6
+    log.info("%s: training %.1f M parameters on %d groups, %s", recipe.name, size, len(task.groups), device)
+    began, checkpoints = time.perf_counter(), folder / "checkpoints" / recipe.name
+    history = ranking.train(
+        model, builder, task.groups, task.train.queries, checkpoints,
+        resume=config.trainer.resume and any(checkpoints.glob("checkpoint-*")),
+        bf16=bf16(config), use_cpu=device == "cpu", seed=config.seed,
+        **OmegaConf.to_container(config.trainer.arguments),
+    )  # fmt: skip
+    log.info("%s: trained in %.0f s", recipe.name, time.perf_counter() - began)
+    write_json(folder / "training" / f"{recipe.name}.json", history)
+    model.save_pretrained(folder / "models" / recipe.name)
+    return model, builder
 
-        system = System(name, rank(dev_queries, first.dev), {})
-        began = time.perf_counter()
-        system.test = rank(test_queries, first.test)
-        system.seconds = (time.perf_counter() - began) / max(1, sum(map(len, system.test.values())))
-        systems.append(system)
-        weight = ranking.choose_weight(first.dev, system.dev, dev_qrels, config.measures[0])
-        log.info("%s: %.2f of %s when interpolated (chosen on dev)", name, weight, first.name)
-        mixed = (
-            ranking.interpolate(run, mine, weight) for run, mine in ((first.dev, system.dev), (first.test, system.test))
-        )
-        systems.append(System(f"{name} + {first.name}", *mixed, system.seconds))
-        for done in systems:
-            write_run(folder / "runs" / f"{file_name(done.name)}.dev.txt", done.dev, file_name(done.name))
-            write_run(folder / "runs" / f"{file_name(done.name)}.test.txt", done.test, file_name(done.name))
 
-    picture(builder, test_queries, qrels, first.test, folder / "graph.png")
-    results = {system.name: ranking.evaluate(qrels, system.test, list(config.measures)) for system in systems}
-    write_json(folder / "measures.json", {name: result.mean for name, result in results.items()})
-    write_json(folder / "measures_per_query.json", {name: result.per_query for name, result in results.items()})
-    table = markdown(systems, results, list(config.measures)[:2], next(iter(recipes)))
-    head = (
-        f"{collection.name}: {len(qrels)} test queries, {config.data.depth} candidates, {len(groups)} training groups"
-    )
-    write_text(folder / "table.md", f"{head}\n\n{table}\n")
-    print(f"\n{head}\n\n{table}\n")
-    log.info("done in %.0f s; everything is in %s", time.perf_counter() - started, folder)
+def ranked(
+    config: DictConfig, recipe: Recipe, task: Task, model: torch.nn.Module, builder: GraphBuilder
+) -> list[System]:
+    """Re-rank dev and test; return the system, alone and interpolated with the first stage."""
+    first, system = task.first, System(recipe.name, {}, {})
+    budget = (config.trainer.token_budget, bf16(config))
+    system.dev = ranking.rerank(model, builder, task.dev.queries, first.dev, *budget)
+    began = time.perf_counter()
+    system.test = ranking.rerank(model, builder, task.test.queries, first.test, *budget)
+    system.seconds = (time.perf_counter() - began) / max(1, sum(map(len, system.test.values())))
+    weight = ranking.choose_weight(first.dev, system.dev, task.dev.qrels, config.measures[0])
+    log.info("%s: weight of %s in the interpolation, chosen on dev: %.2f", recipe.name, first.name, weight)
+    return [
+        system,
+        System(
+            f"{recipe.name} + {first.name}",
+            ranking.interpolate(first.dev, system.dev, weight),
+            ranking.interpolate(first.test, system.test, weight),
+            system.seconds,
+        ),
+    ]
 
 
 def load(config: DictConfig) -> tuple[Collection, str]:
@@ -150,28 +198,35 @@ def short(circles: Partition) -> str:
     return type(circles).__name__.removesuffix("Circles").lower()
 
 
-def some(queries: Queries, amount: int | None) -> Queries:
-    """Return that many queries, those with the lowest hash, in their own order."""
-    chosen = set(sorted(queries, key=hash_fraction)[:amount])
-    return {query_id: text for query_id, text in queries.items() if query_id in chosen}
+def some(split: Split, amount: int | None) -> Split:
+    """Return a split with that many of its queries, those with the lowest hash, in their own order."""
+    chosen = set(sorted(split.queries, key=hash_fraction)[:amount])
+    return Split(
+        {query_id: text for query_id, text in split.queries.items() if query_id in chosen},
+        {query_id: grades for query_id, grades in split.qrels.items() if query_id in chosen},
+        {query_id: scores for query_id, scores in (split.candidates or {}).items() if query_id in chosen},
+    )
 
 
-def has_bf16(device: str) -> bool:
-    """Tell whether bfloat16 is computed in hardware; elsewhere it is slower than float32."""
-    if device == "cuda":
+def bf16(config: DictConfig) -> bool:
+    """Tell whether to compute in bfloat16: "auto" where the hardware does; elsewhere it is slower than float32."""
+    if config.trainer.bf16 != "auto":
+        return bool(config.trainer.bf16)
+    if torch.cuda.is_available():
         return torch.cuda.is_bf16_supported(including_emulation=False)
     found = torch.cpu.get_capabilities()
     return bool(found.get("avx512_bf16") or found.get("amx_bf16") or found.get("bf16"))
 
 
-def picture(builder: GraphBuilder, queries: Queries, qrels: Any, candidates: Run, path: Path) -> None:
-    """Draw the graph of the first test query's relevant document."""
+def picture(builder: GraphBuilder, task: Task, path: Path) -> None:
+    """Draw the graph of the first test query's best relevant document, or of its first candidate."""
     from socialgraph.inspect import draw
 
-    query_id = next((q for q in queries if set(qrels.get(q, {})) & set(candidates.get(q, {}))), next(iter(queries)))
-    document = next(iter(set(qrels.get(query_id, {})) & set(candidates[query_id])), next(iter(candidates[query_id])))
-    graph = builder([(query_id, queries[query_id], document)]).to("cpu")[0]
-    title = f"{document}, for the query: {queries[query_id]}"
+    query_id, scores = next(iter(task.first.test.items()))
+    relevant = [document for document in scores if task.test.qrels.get(query_id, {}).get(document, 0) > 0]
+    document, query = [*relevant, *scores][0], task.test.queries[query_id]
+    graph = builder([(query_id, query, document)]).to("cpu")[0]
+    title = f"How {document} looks to the query \u201c{query}\u201d"
     draw(graph, builder.tokens.words(graph.input_ids), title=title).savefig(path, dpi=150)
 
 
@@ -194,11 +249,6 @@ def markdown(systems: list[System], results: dict[str, Any], measures: list[str]
         lines.append(f"| {system.name} | {' | '.join(cells)} | {seconds} |")
     legend = ", ".join(f"{letter}: from {name}" for name, letter in marks.items())
     return "\n".join(lines) + f"\n\nDiffers significantly (paired t-test, p < 0.05) {legend}."
-
-
-def file_name(system: str) -> str:
-    """Return a system's name as a file or tag without spaces."""
-    return system.replace(" ", "")
 
 
 def versions() -> dict[str, str]:

@@ -15,7 +15,10 @@ if "--help" not in sys.argv:
 sys.path.insert(0, str(Path.cwd()))
 
 import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.errors import InstantiationException
 from omegaconf import DictConfig
+from omegaconf.errors import OmegaConfBaseException
 
 
 @hydra.main(version_base="1.3", config_path="conf", config_name="config")
@@ -26,9 +29,12 @@ def main(config: DictConfig) -> None:
     from socialgraph.errors import SocialgraphError
 
     try:
-        compare(config, Path(hydra.core.hydra_config.HydraConfig.get().runtime.output_dir), STARTED)
-    except SocialgraphError as error:
-        sys.exit(f"error: {error}")
+        compare(config, Path(HydraConfig.get().runtime.output_dir), STARTED)
+    except (SocialgraphError, InstantiationException, OmegaConfBaseException) as error:
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, SocialgraphError):
+            cause = cause.__cause__  # hydra wraps what a class says into an error of its own
+        sys.exit(f"error: {cause or str(error).splitlines()[0]}")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,23 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch_geometric.data import Batch
-from transformers import Trainer, TrainingArguments
+from tqdm.contrib.logging import logging_redirect_tqdm
+from transformers import (
+    PrinterCallback,
+    ProgressCallback,
+    Trainer,
+    TrainerCallback,
+    TrainerControl,
+    TrainerState,
+    TrainingArguments,
+)
 
 from socialgraph.data.builder import GraphBuilder
 from socialgraph.data.groups import GroupCollator, TrainingGroups
 from socialgraph.errors import OptionError
 from socialgraph.ranking.listwise import listwise_cross_entropy
+
+logger = logging.getLogger(__name__)
 
 Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
 
@@ -26,6 +38,7 @@ DEFAULTS: dict[str, Any] = {
     "save_strategy": "no",
     "logging_steps": 10,
     "report_to": [],
+    "dataloader_pin_memory": False,  # graphs may be built on the device already
 }
 
 
@@ -66,6 +79,30 @@ class RankingTrainer(Trainer):
         return (loss, {"scores": scores}) if return_outputs else loss
 
 
+class LogLines(TrainerCallback):
+    """Writes each line of the training log as one line of text, where the library prints a dict."""
+
+    def on_log(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        """Write the step and the loss."""
+        if logs and "loss" in logs and state.is_local_process_zero:
+            with logging_redirect_tqdm():
+                logger.info("step %d of %d: loss %.3f", state.global_step, state.max_steps, float(logs["loss"]))
+
+
+class QuietProgress(ProgressCallback):
+    """The progress bar without the printed dicts."""
+
+    def on_log(self, *_: Any, **__: Any) -> None:
+        """Print nothing."""
+
+
 def train(
     model: torch.nn.Module,
     builder: GraphBuilder,
@@ -97,6 +134,11 @@ def train(
     except (TypeError, ValueError) as error:
         raise OptionError(f"trainer: {str(error).splitlines()[0]}") from error
     trainer = RankingTrainer(model, arguments, groups, GroupCollator(builder, queries), loss)
+    trainer.remove_callback(PrinterCallback)
+    if not arguments.disable_tqdm:
+        trainer.remove_callback(ProgressCallback)
+        trainer.add_callback(QuietProgress)
+    trainer.add_callback(LogLines)
     trainer.train(resume_from_checkpoint=resume or None)
     log: list[dict[str, float]] = trainer.state.log_history
     return log

@@ -1,9 +1,4 @@
-"""Re-ranking: complete, ordered, independent of batches; and the road through ir_datasets in MS MARCO's formats."""
-
-import os
-import subprocess
-import sys
-import tarfile
+"""Re-ranking: complete, ordered, independent of batches."""
 
 import pytest
 import torch
@@ -80,35 +75,3 @@ def test_bad_candidates_and_budgets(ranker):
 def test_batches_fill_the_budget():
     assert [list(b) for b in batches([5, 5, 5, 30, 1, 1], 10)] == [[0, 1], [2], [3], [4, 5]]
     assert list(batches([], 10)) == []
-
-
-def test_the_whole_road_through_ms_marco_formats(shared, tmp_path):
-    """The real ir_datasets, MiniLM, all patterns: experiments/run.py over the miniature msmarco-document."""
-    with tarfile.open(shared / "data" / "irds_home_mini.tar.gz") as archive:
-        archive.extractall(tmp_path, filter="data")
-    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    out = tmp_path / "out"
-    arguments = [
-        "data=irds", "data.id=msmarco-document/trec-dl-2019/judged", "data.train=msmarco-document/train",
-        "data.dev=msmarco-document/dev", "data.queries.dev=1", "data.queries.test=2", "trainer.groups=1",
-        "trainer.negatives=1", "document_length=200", "trainer.bf16=false", f"hydra.run.dir={out}",
-    ]  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, os.path.join(root, "experiments", "run.py"), *arguments],
-        env={**os.environ, "IR_DATASETS_HOME": str(tmp_path / "irds_home_mini")},
-        cwd=tmp_path, capture_output=True, text=True, timeout=600,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
-    table = (out / "table.md").read_text()
-    rows = [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("| ")]
-    assert rows == ["system", "first stage", "PARADE-max", "PARADE-max + first stage", "Socialformer-edge",
-                    "Socialformer-edge + first stage"]  # fmt: skip
-    from socialgraph.data import read_run
-
-    run = read_run(out / "runs" / "Socialformer-edge.test.txt")
-    first = read_run(out / "runs" / "firststage.test.txt")
-    assert len(run) == 2
-    assert {q: set(d) for q, d in run.items()} == {q: set(d) for q, d in first.items()}
-    for name in ("config.yaml", "versions.json", "measures.json", "measures_per_query.json", "graph.png"):
-        assert (out / name).stat().st_size > 0
-    assert Socialformer.from_pretrained(out / "models" / "Socialformer-edge").score.weight.isfinite().all()

@@ -1,0 +1,111 @@
+"""experiments/run.py as a user calls it, and the code in the README."""
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+import torch
+
+from socialgraph.data import read_run
+from socialgraph.nn import Socialformer
+
+ROOT = Path(__file__).parents[1]
+
+MY_MODULE = '''
+import torch
+from socialgraph.partition import Partition
+
+
+class Pairs(Partition):
+    """Circles of two neighbours."""
+
+    def __init__(self, k=1):
+        super().__init__()
+        self.k = k
+
+    def forward(self, edge_index, batch, batch_size, edge_weight=None):
+        node = torch.arange(batch.numel(), device=batch.device)
+        first = torch.searchsorted(batch, torch.arange(batch_size, device=batch.device))
+        place = node - first[batch]
+        member = node[place < 2 * self.k]
+        leader = member[place[member] % 2 == 0]
+        return torch.stack([member, torch.searchsorted(leader, member, right=True) - 1]), leader
+'''
+
+
+def run(folder, *arguments, **environment):
+    return subprocess.run(
+        [sys.executable, str(ROOT / "experiments" / "run.py"), *arguments, f"hydra.run.dir={folder / 'out'}"],
+        env={**os.environ, **environment}, cwd=folder, capture_output=True, text=True, timeout=600,
+    )  # fmt: skip
+
+
+def test_ms_marco_formats_and_a_partition_of_ones_own(shared, tmp_path):
+    """The real ir_datasets on the miniature msmarco-document, MiniLM, all four patterns, a class of the user's."""
+    with tarfile.open(shared / "data" / "irds_home_mini.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    (tmp_path / "my_module.py").write_text(MY_MODULE)
+    done = run(
+        tmp_path,
+        "data=irds", "data.id=msmarco-document/trec-dl-2019/judged", "data.train=msmarco-document/train",
+        "data.dev=msmarco-document/dev", "data.queries.dev=1", "data.queries.test=2", "trainer.groups=1",
+        "trainer.negatives=1", "document_length=200", "trainer.bf16=false", "partition._target_=my_module.Pairs",
+        IR_DATASETS_HOME=str(tmp_path / "irds_home_mini"),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "my_module.Pairs takes no max_size, keep: left out" in done.stdout + done.stderr
+    out = tmp_path / "out"
+    table = (out / "table.md").read_text()
+    rows = [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("| ")]
+    systems = ["first stage", "PARADE-max", "PARADE-max + first stage", "Socialformer-pairs"]
+    assert rows == ["system", *systems, "Socialformer-pairs + first stage"]
+    assert table.splitlines()[2:] == done.stdout[done.stdout.index("| system") :].rstrip().splitlines()[: len(rows) + 3]
+    mine, first = (read_run(out / "runs" / f"{name}.test.txt") for name in ("Socialformer-pairs", "firststage"))
+    assert len(mine) == 2
+    assert {q: set(d) for q, d in mine.items()} == {q: set(d) for q, d in first.items()}
+    assert all(len(set(scores.values())) > 1 for scores in mine.values())
+    for name in ("config.yaml", "versions.json", "measures.json", "measures_per_query.json", "graph.png", "run.log"):
+        assert (out / name).stat().st_size > 0, name
+    model = Socialformer.from_pretrained(out / "models" / "Socialformer-pairs")
+    start = Socialformer.from_backbone("minilm")
+    assert not torch.equal(model.score.weight, start.score.weight)
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("partition.k=0", "error: k, the number of circles, must be at least 1, got 0"),
+        ("edges.sparsity=1.5", "error: sparsity must lie between 0 and 1 (both excluded), got 1.5"),
+        ("data=irds", "error: MissingMandatoryValue while resolving interpolation: Missing mandatory value: data.id"),
+    ],
+)
+def test_a_mistake_is_one_line(tmp_path, argument, message):
+    done = run(tmp_path, argument)
+    assert done.returncode == 1
+    assert done.stderr.strip().splitlines()[-1] == message
+    assert "Traceback" not in done.stderr
+
+
+def test_help_teaches(tmp_path):
+    done = run(tmp_path, "--help")
+    assert done.returncode == 0
+    for words in ("partition: edge, node", "data=irds data.id=vaswani", "partition._target_=my_module.MyPartition"):
+        assert words in done.stdout
+
+
+def test_the_code_in_the_readme_runs(capsys):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert len(blocks) == 2
+    names: dict = {}
+    for block in blocks:
+        exec(block, names)
+    assert "DocumentGraphBatch" in capsys.readouterr().out
+    assert names["graph"].number_of_nodes() == 2048
+    assert names["model"](names["batch"]).isfinite().all()
+    circles, leaders = names["FirstWords"]()(None, torch.tensor([0] * 40 + [2] * 5 + [3]), 5)
+    assert circles.tolist() == [[*range(32), *range(40, 46)], [0] * 32 + [1] * 5 + [2]]
+    assert leaders.tolist() == [0, 40, 45]
