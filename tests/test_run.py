@@ -1,5 +1,6 @@
 """experiments/run.py as a user calls it, and the code in the README."""
 
+import json
 import os
 import re
 import subprocess
@@ -73,6 +74,34 @@ def test_ms_marco_formats_and_a_partition_of_ones_own(shared, tmp_path):
     model = Socialformer.from_pretrained(out / "models" / "Socialformer-pairs")
     start = Socialformer.from_backbone("minilm")
     assert not torch.equal(model.score.weight, start.score.weight)
+
+
+def test_a_folder_of_ones_own_with_other_pieces(tmp_path):
+    """data=folder without runs, query likelihood, node-level circles, random edges, gradient checkpointing."""
+    folder = tmp_path / "tales"
+    folder.mkdir()
+    animals = ["otter", "heron", "badger", "lynx", "newt", "raven"]
+    with open(folder / "corpus.jsonl", "w") as corpus:
+        for animal in animals:
+            text = f"The {animal} went to the river. " * 12
+            corpus.write(json.dumps({"doc_id": animal, "text": text, "title": f"The {animal}"}) + "\n")
+    for split, part in (("train", animals[:2]), ("dev", animals[2:4]), ("test", animals[4:])):
+        (folder / f"queries.{split}.tsv").write_text("".join(f"q-{a}\thow did the {a} find the river\n" for a in part))
+        (folder / f"qrels.{split}.txt").write_text("".join(f"q-{a} 0 {a} 1\n" for a in part))
+    done = run(
+        tmp_path,
+        "data=folder", f"data.path={folder}", "data.retriever._target_=socialgraph.ranking.QueryLikelihood",
+        "partition=node", "edges=random", "trainer.groups=2", "document_length=64", "window=32",
+        "+trainer.arguments.gradient_checkpointing=true", "trainer.bf16=false", "model.leader=cls",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    table = (tmp_path / "out" / "table.md").read_text()
+    rows = [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("| ")]
+    assert rows[1:] == ["QueryLikelihood", "PARADE-max", "PARADE-max + QueryLikelihood", "Socialformer-node",
+                        "Socialformer-node + QueryLikelihood"]  # fmt: skip
+    run_file = read_run(tmp_path / "out" / "runs" / "Socialformer-node+QueryLikelihood.test.txt")
+    assert set(run_file) == {"q-newt", "q-raven"}
+    assert json.loads((tmp_path / "out" / "measures.json").read_text())["QueryLikelihood"]["RR@10"] == 1.0
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,8 @@ class Socialformer(
         self.leader = leader
         self.reads = reads
         self.attention = attention
-        self.gradient_checkpointing = False
+        self.checkpointed = range(0)  # blocks that are recomputed in the backward pass
+        self.checkpoint_options: dict[str, Any] = {}
         self.embedding = BertEmbedding(vocab_size, max_positions, type_vocab_size, hidden_size, dropout, layer_norm_eps)
         self.intra = torch.nn.ModuleList(
             BertConv(hidden_size, num_heads, intermediate_size, dropout, layer_norm_eps) for _ in range(num_layers)
@@ -166,8 +167,8 @@ class Socialformer(
         for number, intra in enumerate(self.intra):
             inter = self.inter[0 if self.inter_shared else number] if len(self.inter) else None
             inputs: tuple[Any, ...] = (intra, inter, x, sequences, number == len(self.intra) - 1)
-            if self.gradient_checkpointing and self.training:
-                x, view = checkpoint(self._block, *inputs, use_reentrant=False)
+            if number in self.checkpointed and self.training:
+                x, view = checkpoint(self._block, *inputs, **self.checkpoint_options)
             else:
                 x, view = self._block(*inputs)
         pooled: Tensor = self.readout(view, sequences.document, sequences.document_ptr.numel() - 1)
@@ -191,13 +192,30 @@ class Socialformer(
         view = updated if self.reads == "updated" else high
         return x if last else x.index_put((sequences.leader,), updated.to(x.dtype)), view
 
-    def gradient_checkpointing_enable(self, gradient_checkpointing_kwargs: dict[str, Any] | None = None) -> None:
-        """Recompute each block in the backward pass: less memory, more time. The trainer calls this."""
-        self.gradient_checkpointing = True
+    def gradient_checkpointing_enable(
+        self,
+        gradient_checkpointing_kwargs: dict[str, Any] | None = None,
+        every_n_layers: int = 1,
+        offload: bool = False,
+    ) -> None:
+        """Recompute blocks in the backward pass: less memory, more time. The trainer calls this.
+
+        Args:
+            gradient_checkpointing_kwargs: arguments of ``torch.utils.checkpoint.checkpoint``.
+            every_n_layers: recompute only every n-th block.
+            offload: not offered.
+
+        Raises:
+            OptionError: offload is asked for.
+        """
+        if offload:
+            raise OptionError("gradient checkpointing with offload is not offered")
+        self.checkpointed = range(0, len(self.intra), every_n_layers)
+        self.checkpoint_options = {"use_reentrant": False, **(gradient_checkpointing_kwargs or {})}
 
     def gradient_checkpointing_disable(self) -> None:
         """Keep all states again."""
-        self.gradient_checkpointing = False
+        self.checkpointed = range(0)
 
     @classmethod
     def from_pretrained(cls, pretrained_model_name_or_path: str | Path, **options: Any) -> Self:

@@ -178,14 +178,24 @@ def test_gradient_checkpointing_changes_nothing(tiny_bert):
     folder, _ = tiny_bert
     batch = document_batch()
     gradients = []
-    for enable in (False, True):
+    runs = []
+    for every in (0, 1, 2):
         torch.manual_seed(3)
         model = train_a_little(Socialformer.from_backbone(folder, dropout=0.0)).train()
-        if enable:
-            model.gradient_checkpointing_enable()
+        if every:
+            model.gradient_checkpointing_enable(every_n_layers=every)
+        counted = [0] * len(model.intra)
+        for number, layer in enumerate(model.intra):
+            norm = layer.output_norm
+            norm.register_forward_hook(lambda *_, n=number, c=counted: c.__setitem__(n, c[n] + 1))
         model(batch).sum().backward()
         gradients.append(model.embedding.word.weight.grad)
-    torch.testing.assert_close(*gradients)
+        runs.append(counted)
+    torch.testing.assert_close(gradients[0], gradients[1])
+    torch.testing.assert_close(gradients[0], gradients[2])
+    assert runs == [[1, 1, 1], [2, 2, 2], [2, 1, 2]]  # what is checkpointed is computed twice
+    with pytest.raises(OptionError, match="offload is not offered"):
+        model.gradient_checkpointing_enable(offload=True)
 
 
 @pytest.mark.usefixtures("tiny_bert")  # its folder is tmp_path
