@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
 
-run: $(VENV)/.run ## train and compare PARADE and Socialformer on the documentation of Python (about 10 minutes)
+run: $(VENV)/.run ## train and compare PARADE and Socialformer on the documentation of Python (about 8 minutes)
 	$(BIN)/python experiments/run.py
 
 test: $(VENV)/.test ## all tests

@@ -61,27 +61,30 @@ def rerank(
         warnings.warn(
             f"{len(empty)} documents have no word piece, they all get one score: {first_ids(empty)}", stacklevel=2
         )
+    found: dict[str, dict[str, float]] = {query_id: dict(candidates[query_id]) for query_id in silent}
     pairs = [
         (query_id, queries[query_id], document)
         for query_id, scores in candidates.items()
-        if query_id not in set(silent)
+        if query_id not in found
         for document in scores
     ]
     pairs.sort(key=lambda pair: -lengths[pair[2]])  # longest first: what does not fit in memory shows at once
 
     model.eval()
-    found: dict[str, dict[str, float]] = {query_id: {} for query_id in candidates}
-    for query_id in silent:
-        found[query_id] = dict(candidates[query_id])
     with tqdm(total=len(pairs), desc="re-ranking", unit="doc", disable=not progress) as bar:
         for batch in batches([lengths[pair[2]] for pair in pairs], token_budget):
             graph = builder([pairs[i] for i in batch])
             with torch.autocast(builder.device.type, torch.bfloat16, enabled=bf16):
                 scores = model(graph)
             for i, score in zip(batch, scores.float().tolist(), strict=True):
-                found[pairs[i][0]][pairs[i][2]] = score
+                found.setdefault(pairs[i][0], {})[pairs[i][2]] = score
             bar.update(len(batch))
-    return {query_id: {d: scores[d] for d in ranked(scores)} for query_id, scores in found.items()}
+    return {query_id: best_first(found.get(query_id, {})) for query_id in candidates}
+
+
+def best_first(scores: dict[str, float]) -> dict[str, float]:
+    """Return the same scores, best document first."""
+    return {document: scores[document] for document in ranked(scores)}
 
 
 def batches(lengths: Sequence[int], budget: int) -> Iterator[range]:
