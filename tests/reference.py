@@ -1,6 +1,6 @@
 """What the paper says, literally: full matrices, sets and loops. Slow, and independent of the package.
 
-Socialformer (Zhou et al., CIKM 2022), Sections 3.1 and 3.2. Equation numbers are the paper's.
+Socialformer (Zhou et al., WWW 2022), sections 3.1 and 3.2. Equation numbers are the paper's.
 Everything is float64.
 Where the paper leaves a case open, the project's rule is said in the docstring ("Rule: ...").
 Every matrix is l x l with a zero diagonal: a token is no friend of itself.
@@ -33,7 +33,7 @@ def static_distance(length: int, p: float = 50.0) -> Matrix:
 
 
 def smooth(product: float) -> float:
-    """The smoothing function of Equation (3), "implemented by sqrt"."""
+    """The smoothing function of Equation (3), the square root."""
     return math.sqrt(product)
 
 
@@ -163,7 +163,7 @@ def probabilities(probability: Matrix, sparsity: float) -> Matrix:
 def node_circles(
     adjacency: Matrix, k: int, max_size: int, keep: str = "strongest", weight: Matrix | None = None
 ) -> list[Circle]:
-    """Node-level partition: "we remove all nodes in the subgraph from G and repeat". Rules: see `_circle`."""
+    """Node-level partition: the members of a circle leave the graph. Rules: see `_circle`."""
     left = {i: {j for j in range(len(adjacency)) if adjacency[i, j]} for i in range(len(adjacency))}
     circles: list[Circle] = []
     while len(circles) < k and any(left.values()):
@@ -179,7 +179,7 @@ def node_circles(
 def edge_circles(
     adjacency: Matrix, k: int, max_size: int, keep: str = "strongest", weight: Matrix | None = None
 ) -> list[Circle]:
-    """Edge-level partition: "we only remove edges in g_1", those among friends too. Rules: see `_circle`."""
+    """Edge-level partition: the edges among the members leave the graph. Rules: see `_circle`."""
     left = {i: {j for j in range(len(adjacency)) if adjacency[i, j]} for i in range(len(adjacency))}
     circles: list[Circle] = []
     while len(circles) < k and any(left.values()):
@@ -191,7 +191,7 @@ def edge_circles(
 
 
 def _circle(left: dict[int, set[int]], max_size: int, keep: str, weight: Matrix | None) -> tuple[int, set[int]]:
-    """Find the next circle: the node of highest degree, "the central node", and its neighbours.
+    """Find the next circle: the node of highest degree and its neighbours.
 
     Rules: of equal degrees the lower id leads. At most `max_size` members, the leader included. Of more
     friends "strongest" keeps those of highest weight (of equal weights the lower id; no weights: all are

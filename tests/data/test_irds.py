@@ -80,6 +80,7 @@ with multiprocessing.get_context("fork").Pool(1) as pool:
     found["forked"] = pool.apply(collection.documents.__getitem__, ("7",)).text == seventh
 found["pickled"] = pickle.loads(pickle.dumps(collection)).documents["7"].text == seventh
 found["msmarco"] = sizes(load_irds("msmarco-document/trec-dl-2019/judged", dev="msmarco-document/dev"))
+found["2020"] = sizes(load_irds("msmarco-document/trec-dl-2020/judged", shares=None))
 found["all"] = sizes(load_irds("msmarco-document/trec-dl-2019", shares=None))
 found["split"] = sizes(load_irds("msmarco-document/trec-dl-2019"))
 found["errors"] = [error("cranfeld"), error("msmarco-document"), error("cranfield", dev="vaswani")]
@@ -149,6 +150,7 @@ def test_workers_read_documents(whole):
 
 def test_given_ids_are_the_splits(whole):
     assert whole["msmarco"] == {"dev": [5193, 5193], "test": [43, 16258]}
+    assert whole["2020"] == {"test": [45, 9098]}
 
 
 def test_queries_without_judgements_stay_out_of_a_hash_split(whole):
