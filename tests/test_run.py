@@ -126,15 +126,29 @@ def test_help_teaches(tmp_path):
         assert words in done.stdout
 
 
-def test_the_code_in_the_readme_runs(capsys):
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert len(blocks) == 2
+def run_code(page):
+    """Execute the Python of a page from top to bottom; return the names it leaves."""
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+    assert len(blocks) >= 2
     names: dict = {}
     for block in blocks:
         exec(block, names)
+    return names
+
+
+def test_the_code_in_the_readme_runs(capsys):
+    names = run_code(ROOT / "README.md")
     assert "DocumentGraphBatch" in capsys.readouterr().out
     assert names["graph"].number_of_nodes() == 2048
     assert names["model"](names["batch"]).isfinite().all()
     circles, leaders = names["FirstWords"]()(None, torch.tensor([0] * 40 + [2] * 5 + [3]), 5)
     assert circles.tolist() == [[*range(32), *range(40, 46)], [0] * 32 + [1] * 5 + [2]]
     assert leaders.tolist() == [0, 40, 45]
+
+
+def test_the_code_in_the_inspection_page_runs(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = run_code(ROOT / "docs" / "inspection.md")
+    assert (tmp_path / "document-graph.png").stat().st_size > 10_000
+    assert "clustering: 0." in capsys.readouterr().out
+    assert names["g"].number_of_edges() == names["graph"].edge_index.size(1) // 2
