@@ -1,0 +1,28 @@
+"""A partition by name, class or instance."""
+
+import pytest
+
+from socialgraph.errors import OptionError
+from socialgraph.partition import EdgeCircles, NodeCircles, Partition, Windows, partition_resolver
+
+
+class Mine(Partition):
+    """A class outside the package."""
+
+    def __init__(self, size=3):
+        super().__init__()
+        self.size = size
+
+
+def test_names_classes_and_instances():
+    assert isinstance(partition_resolver("edge", k=3), EdgeCircles)
+    assert repr(partition_resolver("node", k=3)) == "NodeCircles(k=3, max_size=128, keep='strongest')"
+    assert isinstance(partition_resolver("windows"), Windows)
+    assert partition_resolver(Mine, size=5).size == 5
+    mine = NodeCircles()
+    assert partition_resolver(mine) is mine
+
+
+def test_an_unknown_name_is_refused():
+    with pytest.raises(OptionError, match="no partition is called 'metis'; there are node, edge, windows"):
+        partition_resolver("metis")
