@@ -33,14 +33,15 @@ $(VENV)/.test: $(VENV)/.venv pyproject.toml constraints.txt
 	$(BIN)/pip install -q -c constraints.txt -e '.[offline,dev]'
 	touch $@
 
-# torch-scatter comes as source and is built against the installed torch; the wheel is kept for the next time.
+# torch-scatter comes as source and is built against the installed torch; the wheel is kept for the next time, by
+# version of torch. (pip's own cache does not tell versions of torch apart, hence --no-cache-dir.)
 WHEELS ?= $(HOME)/.cache/socialgraph/wheels
 $(VENV)/.scatter: $(VENV)/.test
 	$(BIN)/pip install -q -c constraints.txt setuptools wheel
 	tag=$$($(BIN)/python -c 'import sys, torch; print(f"{sys.implementation.cache_tag}-torch{torch.__version__}")'); \
 	mkdir -p "$(WHEELS)/$$tag"; \
 	$(BIN)/pip install -q --no-deps --no-index --find-links "$(WHEELS)/$$tag" torch-scatter 2>/dev/null || { \
-	  $(BIN)/pip wheel -q --no-build-isolation --no-deps -w "$(WHEELS)/$$tag" torch-scatter==2.1.2 && \
+	  $(BIN)/pip wheel -q --no-cache-dir --no-build-isolation --no-deps -w "$(WHEELS)/$$tag" torch-scatter==2.1.2 && \
 	  $(BIN)/pip install -q --no-deps --no-index --find-links "$(WHEELS)/$$tag" torch-scatter; }
 	touch $@
 

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 from torch_geometric.utils import scatter
 
-from socialgraph.edges.layout import padded
+from socialgraph.edges.layout import padded, positions
 
 FACTOR_STEP = 2.0**-22
 SUM_STEP = 2.0**-30
@@ -53,7 +53,7 @@ class Affinity:
     @property
     def lengths(self) -> Tensor:
         """Number of nodes of each document, ``[B]``."""
-        return self.ptr[1:] - self.ptr[:-1]
+        return self.ptr.diff()
 
     def pair(self, i: Tensor, j: Tensor) -> Tensor:
         """Return P for node ids ``i`` and ``j`` (broadcast against each other), float64.
@@ -161,7 +161,7 @@ class LowRank(Affinity):
 
     def row_sums(self) -> Tensor:
         """Return the row sums in O(l); see :meth:`Affinity.row_sums`."""
-        place = torch.arange(self.batch.numel(), device=self.batch.device) - self.ptr[self.batch]
+        place = positions(self.batch, self.ptr)
         others = self.lengths[self.batch] - 1
         near = torch.cumsum(self.kernel, 0) - self.kernel[:1]  # near[d]: the sum over distances 1 ... d
         sums = self.gain[self.batch] * (near[place] + near[others - place])
