@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import torch
+from torch.nn import functional as F
 from torch_geometric.data import Batch
 
 from socialgraph.data.circles import compose
@@ -12,7 +13,7 @@ from socialgraph.data.collection import Document
 from socialgraph.data.graph import DocumentGraph, connect, document_graph, gather, weigh
 from socialgraph.data.statistics import TermStatistics
 from socialgraph.data.tokens import Tokens
-from socialgraph.edges import Centrality, SocialEdges, coin_key
+from socialgraph.edges import Centrality, EdgeSampler, coin_key
 from socialgraph.errors import InputError, OptionError
 from socialgraph.partition import Partition
 
@@ -24,14 +25,17 @@ class GraphBuilder:
         documents: the collection's documents by id.
         tokens: texts to word pieces.
         statistics: for the tf-idf weights.
-        edges: draws the social graph; None where no partition reads it.
+        edges: draws the graph; None where nobody reads it.
         circles: gathers friend circles; None for passages only.
         passages: cuts the passages; None for friend circles only.
+        joint: the query is part of the graph, whose nodes are ``[CLS] query [SEP] document [SEP]``: for models that
+            read the document as a whole, along its edges.
         seed: of the coins. The graph of a pair is a function of seed, ids and texts alone.
         device: where graphs are built, and where they stay.
 
     Raises:
-        OptionError: neither circles nor passages, or circles without edges.
+        OptionError: neither circles nor passages, circles without edges, or a joint graph without edges or with
+            circles.
     """
 
     def __init__(
@@ -39,13 +43,16 @@ class GraphBuilder:
         documents: Mapping[str, Document],
         tokens: Tokens,
         statistics: TermStatistics,
-        edges: SocialEdges | None = None,
+        edges: EdgeSampler | None = None,
         circles: Partition | None = None,
         passages: Partition | None = None,
+        joint: bool = False,
         seed: int = 0,
         device: torch.device | str = "cpu",
     ) -> None:
-        if circles is None and passages is None:
+        if joint and (edges is None or circles is not None or passages is not None):
+            raise OptionError("a joint graph is read along its edges: it needs edges, no circles and no passages")
+        if not joint and circles is None and passages is None:
             raise OptionError("a graph needs circles, passages or both, got neither")
         if circles is not None and edges is None:
             raise OptionError("friend circles need edges, got none")
@@ -55,6 +62,7 @@ class GraphBuilder:
         self.edges = edges.to(device) if edges is not None else None
         self.circles = circles
         self.passages = passages
+        self.joint = joint
         self.seed = seed
         self.device = torch.device(device)
 
@@ -70,14 +78,16 @@ class GraphBuilder:
         if document_id not in self.documents:
             raise InputError(f"document {document_id!r}, a candidate of query {query_id!r}, is not in the collection")
         input_ids = self.tokens.document(self.documents[document_id])
-        return document_graph(
-            input_ids,
-            query_ids,
-            coin_key(self.seed, query_id, document_id),
-            query_id,
-            document_id,
-            tfidf=self.statistics.tfidf(input_ids),
-        )
+        key = coin_key(self.seed, query_id, document_id)
+        weights = {"tfidf": self.statistics.tfidf(input_ids)}
+        if self.joint:
+            cls, sep = (torch.tensor([i]) for i in self.tokens.special)
+            before, after = torch.cat([cls, query_ids, sep]), sep
+            weights = {name: F.pad(weight, (len(before), len(after))) for name, weight in weights.items()}
+            weights["segment"] = torch.ones(len(before) + len(input_ids) + len(after), dtype=torch.long)
+            weights["segment"][: len(before)] = 0
+            input_ids = torch.cat([before, input_ids.long(), after])
+        return document_graph(input_ids, query_ids, key, query_id, document_id, **weights)
 
     def __call__(self, pairs: Sequence[tuple[str, str, str]]) -> Batch:
         """Return the batch of graphs of ``(query id, query text, document id)``, ready for a model.
@@ -96,8 +106,7 @@ class GraphBuilder:
         else:
             nothing = torch.empty(2, 0, dtype=torch.long, device=self.device)
             connect(batch, nothing, torch.empty(0, device=self.device))
-        gather(
-            batch,
-            *compose(self.passages, self.circles, batch.edge_index, batch.batch, batch.num_graphs, batch.edge_weight),
-        )
+        if not self.joint:
+            layout = (batch.edge_index, batch.batch, batch.num_graphs, batch.edge_weight)
+            gather(batch, *compose(self.passages, self.circles, *layout))
         return batch

@@ -24,7 +24,10 @@ class DocumentGraph(Data):
         query_id: id of the query.
         document_id: id of the document.
         tfidf: weight of each token, ``[L]`` float64, and further weights under their pattern's name.
-        edge_index: friendships, both directions, no self-loops, sorted, ``[2, E]``.
+        segment: of a joint graph, whose nodes are ``[CLS] query [SEP] document [SEP]``: 0 up to the first [SEP], 1
+            after it, ``[L]`` int64.
+        edge_index: friendships, both directions, no self-loops, sorted, ``[2, E]``. (A joint graph's edges
+            lead from who is heard to who listens, and some have one direction only.)
         edge_weight: the probability each edge had, ``[E]`` float32.
         circle_index: memberships as a hyperedge index, sorted by circle, ``[2, M]``: row 0 a node, row 1 its
             circle. A node may belong to many circles, or to none.

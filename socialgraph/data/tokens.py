@@ -7,7 +7,7 @@ from collections import OrderedDict
 import torch
 from torch import Tensor
 
-from socialgraph.backbone import load_tokenizer
+from socialgraph.backbone import load_tokenizer, special_tokens
 from socialgraph.data.collection import Document
 from socialgraph.errors import OptionError
 
@@ -38,6 +38,7 @@ class Tokens:
                 f"and max_query_length={max_query_length}"
             )
         self.tokenizer = load_tokenizer(backbone)
+        self.special = special_tokens(backbone)  # ids of [CLS] and [SEP]
         self.max_document_length = max_document_length
         self.max_query_length = max_query_length
         self.cache_size = cache_size

@@ -4,6 +4,7 @@ from socialgraph.edges.affinity import Affinity, LowRank, Mixture, mix
 from socialgraph.edges.coins import COIN_SIDES, coin_key
 from socialgraph.edges.dynamic_centrality import DynamicCentrality
 from socialgraph.edges.dynamic_distance import DynamicDistance
+from socialgraph.edges.edge_sampler import EdgeSampler
 from socialgraph.edges.pattern import Centrality, Pattern
 from socialgraph.edges.social import SocialEdges
 from socialgraph.edges.static_centrality import StaticCentrality
@@ -16,6 +17,7 @@ __all__ = [
     "Centrality",
     "DynamicCentrality",
     "DynamicDistance",
+    "EdgeSampler",
     "LowRank",
     "Mixture",
     "Pattern",

@@ -11,12 +11,13 @@ from torch_geometric.data import Data
 
 from socialgraph.edges.affinity import Affinity, LowRank, mix
 from socialgraph.edges.coins import COIN_SIDES, node_hashes, toss
+from socialgraph.edges.edge_sampler import EdgeSampler
 from socialgraph.edges.layout import documents, positions
 from socialgraph.edges.pattern import Pattern
 from socialgraph.errors import OptionError
 
 
-class SocialEdges(torch.nn.Module):
+class SocialEdges(EdgeSampler):
     r"""Draws the social graph of documents (paper, section 3.1).
 
     .. math::

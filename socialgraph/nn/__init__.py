@@ -2,6 +2,7 @@
 
 from socialgraph.nn.attention import BACKENDS, complete_edges, segment_attention
 from socialgraph.nn.bert_conv import BertConv
+from socialgraph.nn.bert_ranker import BertRanker, Objective
 from socialgraph.nn.embedding import BertEmbedding
 from socialgraph.nn.inter_circle import InterCircle
 from socialgraph.nn.parade import PARADE
@@ -14,7 +15,9 @@ __all__ = [
     "PARADE",
     "BertConv",
     "BertEmbedding",
+    "BertRanker",
     "InterCircle",
+    "Objective",
     "Readout",
     "Sequences",
     "Socialformer",

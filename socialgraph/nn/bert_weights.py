@@ -31,7 +31,7 @@ LAYER_NAMES = {
 
 
 def bert_options(config: Any) -> dict[str, Any]:
-    """Return the arguments of :class:`~socialgraph.nn.Socialformer` that a BERT's config decides.
+    """Return the arguments of :class:`~socialgraph.nn.BertRanker` that a BERT's config decides.
 
     Raises:
         CheckpointError: the BERT uses another activation than gelu.
@@ -55,11 +55,17 @@ def bert_options(config: Any) -> dict[str, Any]:
 def copy_bert(bert: Any, embedding: BertEmbedding, layers: Iterable[BertConv]) -> None:
     """Copy the weights of a ``transformers.BertModel`` into our embedding and layers.
 
+    Where our embedding has more positions than the BERT, the BERT's are repeated from the start.
+
     Raises:
         CheckpointError: a weight is missing, has another shape, or is left over.
     """
     source = {name: value for name, value in bert.state_dict().items() if not name.startswith("pooler.")}
     source.pop("embeddings.position_ids", None)  # 0, 1, 2, ... in old checkpoints
+    positions = f"{EMBEDDING_NAMES['position']}.weight"
+    if positions in source and embedding.position.num_embeddings > len(source[positions]):
+        again = torch.arange(embedding.position.num_embeddings) % len(source[positions])
+        source[positions] = source[positions][again]
     target = {f"{EMBEDDING_NAMES[k.split('.')[0]]}.{k.split('.')[1]}": v for k, v in embedding.named_parameters()}
     for number, layer in enumerate(layers):
         for name, value in layer.named_parameters():

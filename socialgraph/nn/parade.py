@@ -4,20 +4,43 @@ from __future__ import annotations
 
 from typing import Any
 
-from socialgraph.nn.socialformer import Socialformer
+from torch import Tensor
+from torch_geometric.data import Data
+
+from socialgraph.nn.bert_conv import BertConv
+from socialgraph.nn.bert_ranker import BertRanker, score_layer
+from socialgraph.nn.readout import Readout
+from socialgraph.nn.sequences import circle_sequences
 
 
-class PARADE(Socialformer):
-    """Passages read with the query, their [CLS] states pooled, one score (Li et al., 2020).
+class PARADE(BertRanker):
+    """Passages read with the query, their [CLS] states pooled, one score.
 
-    It is a Socialformer without friend circles (the graph holds passages only) and without inter-circle interaction;
-    ``readout`` "max", "mean" and "attention" are the paper's variants. Differences from the paper: BERT starts
-    from the backbone as it is, not from one fine-tuned on MS MARCO passages, and the windows (128 tokens without
-    overlap by default, as in Socialformer's experiments) are those of the graph.
+    Li, Yates, MacAvaney, He and Sun, "PARADE: Passage Representation Aggregation for Document Reranking", 2020.
+    Taken from it: the four ways to pool. Different here: BERT starts from the backbone as it is, not from one
+    fine-tuned on MS MARCO passages; the passages are those of the graph (128 tokens without overlap in Socialformer's
+    experiments, 225 tokens with a stride of 200 in PARADE's own).
+
+    It is a Socialformer without friend circles and without inter-circle interaction.
 
     Args:
-        options: as :class:`~socialgraph.nn.Socialformer`, without ``inter_circle``.
+        readout: "max", "mean", "attention" or "transformer", see :class:`~socialgraph.nn.Readout`.
+        bert: arguments of :class:`~socialgraph.nn.BertRanker`.
     """
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**{**options, "inter_circle": False})
+    def __init__(self, readout: str = "max", **bert: Any) -> None:
+        super().__init__(**bert)
+        layer: BertConv = self.layers[0]  # type: ignore[assignment]
+        self.readout = Readout(readout, layer)
+        self.score = score_layer(layer.hidden_size)
+
+    def scores(self, graph: Data) -> Tensor:
+        """Return the score of each document, ``[B]``; without a passage it is the linear layer's bias.
+
+        Args:
+            graph: with the attributes that :func:`~socialgraph.nn.circle_sequences` names.
+        """
+        sequences = circle_sequences(graph, self.cls_token_id, self.sep_token_id)
+        size = sequences.document_ptr.numel() - 1
+        score: Tensor = self.score(self.readout(self.leaders(sequences), sequences.document, size))
+        return score.squeeze(-1)

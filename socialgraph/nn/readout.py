@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import torch
 from torch import Tensor
-from torch_geometric.nn.aggr import Aggregation, AttentionalAggregation, SetTransformerAggregation
+from torch_geometric.nn.aggr import Aggregation, AttentionalAggregation
 from torch_geometric.nn.resolver import aggregation_resolver
+from torch_geometric.utils import cumsum
 
 from socialgraph.errors import OptionError
+from socialgraph.nn.bert_conv import BertConv
 
 
 class Readout(torch.nn.Module):
     """Pools the leaders of each document (paper, equation 11).
 
     Args:
-        pool: "max" (the paper's experiments), "mean", "attention" (a learned gate), "transformer" (a set transformer),
-            or any other name of PyG's aggregation resolver ("sum", "median", "softmax", ...).
-        hidden_size: width of a state.
-        num_heads: heads of the transformer.
+        pool: "max" (the paper's experiments), "mean", "attention" (a learned gate), "transformer" (see
+            :class:`TransformerReadout`), or any other name of PyG's aggregation resolver ("sum", "median", ...).
+        layer: a layer of the BERT, whose sizes the pool takes over.
 
     Raises:
         OptionError: no such pool.
     """
 
-    def __init__(self, pool: str, hidden_size: int, num_heads: int = 1) -> None:
+    def __init__(self, pool: str, layer: BertConv) -> None:
         super().__init__()
         self.pool = pool
         self.aggregation: Aggregation
         if pool == "attention":
-            self.aggregation = AttentionalAggregation(torch.nn.Linear(hidden_size, 1))
+            self.aggregation = AttentionalAggregation(torch.nn.Linear(layer.hidden_size, 1))
         elif pool == "transformer":
-            self.aggregation = SetTransformerAggregation(hidden_size, heads=num_heads)
+            self.aggregation = TransformerReadout(layer)
         else:
             try:
                 self.aggregation = aggregation_resolver(pool)
@@ -52,3 +55,52 @@ class Readout(torch.nn.Module):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.pool!r})"
+
+
+class TransformerReadout(Aggregation):
+    """Two BERT layers over [agg; passages]; the state of agg is the document's (Li et al., PARADE, 2020).
+
+    agg is a learned state that is put before the passages. Layers and agg are drawn as BERT draws its own.
+
+    Args:
+        layer: a layer of the BERT, whose sizes are taken over.
+        num_layers: how many layers.
+    """
+
+    def __init__(self, layer: BertConv, num_layers: int = 2) -> None:
+        super().__init__()
+        self.agg = torch.nn.Parameter(torch.empty(layer.hidden_size))
+        self.layers = torch.nn.ModuleList(
+            BertConv(
+                layer.hidden_size, layer.num_heads, layer.intermediate_size, layer.dropout.p, layer.output_norm.eps
+            )
+            for _ in range(num_layers)
+        )
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw agg and the layers."""
+        torch.nn.init.normal_(self.agg, std=0.02)
+        for layer in self.layers:
+            cast(BertConv, layer).reset_parameters()
+
+    def forward(
+        self,
+        x: Tensor,
+        index: Tensor | None = None,
+        ptr: Tensor | None = None,
+        dim_size: int | None = None,
+        dim: int = -2,
+        max_num_elements: int | None = None,
+    ) -> Tensor:
+        """Return the state of agg for each set of ``x``; ``index`` is sorted and no set is empty."""
+        assert index is not None
+        assert dim_size is not None
+        size = torch.bincount(index, minlength=dim_size) + 1
+        bounds = cumsum(size)
+        states = x.new_empty(x.size(0) + dim_size, x.size(1))
+        states[bounds[:-1]] = self.agg.to(x.dtype)
+        states[torch.arange(x.size(0), device=x.device) + index + 1] = x
+        for layer in self.layers:
+            states = cast(BertConv, layer).circles(states, bounds)
+        return states[bounds[:-1]]

@@ -46,7 +46,8 @@ class RankingTrainer(Trainer):
     """A Trainer whose batches are groups of document graphs and whose loss compares within a group.
 
     Args:
-        model: scores a batch of document graphs, ``[B]``.
+        model: makes a loss of a batch of document graphs and an objective, see
+            :class:`~socialgraph.nn.BertRanker`.
         arguments: of the training; batch sizes count groups (queries), not documents.
         groups: what is trained on.
         collator: builds the graphs.
@@ -73,10 +74,13 @@ class RankingTrainer(Trainer):
         return_outputs: bool = False,
         num_items_in_batch: Tensor | int | None = None,
     ) -> Any:
-        """Return the loss of a batch of groups, with the scores if they are asked for."""
-        scores = model(inputs["graph"])
-        loss = self.loss(scores.float(), inputs["group"], inputs["relevant"])
-        return (loss, {"scores": scores}) if return_outputs else loss
+        """Return the loss of a batch of groups; through ``forward``, so that a wrapped model sees the call."""
+
+        def objective(scores: Tensor) -> Tensor:
+            return self.loss(scores.float(), inputs["group"], inputs["relevant"])
+
+        loss = model(inputs["graph"], objective)
+        return (loss, {}) if return_outputs else loss
 
 
 class LogLines(TrainerCallback):

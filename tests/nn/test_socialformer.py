@@ -77,7 +77,6 @@ def test_parade_is_the_maximum_over_windows(tiny_bert):
 
     gather(windows, *compose(Windows(16), None, windows.edge_index, windows.batch, 2))
     model = PARADE.from_backbone(folder).eval()
-    assert len(model.inter) == 0
     cls = []
     with torch.no_grad():
         for ids, _, first in circle_texts(windows):
@@ -184,8 +183,8 @@ def test_gradient_checkpointing_changes_nothing(tiny_bert):
         model = train_a_little(Socialformer.from_backbone(folder, dropout=0.0)).train()
         if every:
             model.gradient_checkpointing_enable(every_n_layers=every)
-        counted = [0] * len(model.intra)
-        for number, layer in enumerate(model.intra):
+        counted = [0] * len(model.layers)
+        for number, layer in enumerate(model.layers):
             norm = layer.output_norm
             norm.register_forward_hook(lambda *_, n=number, c=counted: c.__setitem__(n, c[n] + 1))
         model(batch).sum().backward()

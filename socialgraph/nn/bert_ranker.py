@@ -1,0 +1,222 @@
+"""What all models share: one BERT, its weights from a checkpoint, saving, loading, and the road from graph to loss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn, Self, cast
+
+import torch
+from huggingface_hub import PyTorchModelHubMixin
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+from torch_geometric.data import Data
+
+from socialgraph.backbone import load_bert, special_tokens
+from socialgraph.errors import CheckpointError, OptionError
+from socialgraph.nn.bert_conv import BertConv
+from socialgraph.nn.bert_weights import bert_options, copy_bert
+from socialgraph.nn.embedding import BertEmbedding
+from socialgraph.nn.sequences import Sequences
+
+#: scores ``[B]`` -> loss
+Objective = Callable[[Tensor], Tensor]
+
+
+class BertRanker(
+    torch.nn.Module,
+    PyTorchModelHubMixin,
+    library_name="socialgraph",
+    license="apache-2.0",
+    pipeline_tag="text-ranking",
+    tags=["long-document-ranking", "graph-neural-network"],
+):
+    """Base of all models: a BERT that reads packed sequences, and a score for each document.
+
+    A subclass implements :meth:`scores`. What it needs beside BERT it takes as arguments of its own and passes the
+    rest on, so that every model is built, saved and loaded in the same way: :meth:`from_backbone` starts from a
+    pre-trained BERT; ``save_pretrained(folder)`` or ``push_to_hub(id)`` writes config.json and model.safetensors;
+    ``from_pretrained(folder or hub id)`` reads them.
+
+    Args:
+        vocab_size: word pieces.
+        hidden_size: width E of a state.
+        num_layers: layers.
+        num_heads: attention heads.
+        intermediate_size: width of the feed-forward networks.
+        max_positions: longest sequence. Where it is more than the backbone has, the backbone's positions are
+            repeated from the start (tiled), as Longformer begins.
+        type_vocab_size: segments; 0 is the query, 1 the document.
+        layer_norm_eps: epsilon of the layer norms.
+        dropout: of embeddings and residual outputs. Attention has no dropout: the ragged GPU kernels have none.
+        cls_token_id: id of [CLS].
+        sep_token_id: id of [SEP].
+        backbone: name of the BERT it started from, kept for the tokenizer.
+        attention: backend of :func:`~socialgraph.nn.segment_attention`; None chooses by device.
+    """
+
+    #: names of the stages of training, in their order; most models have one
+    stages: tuple[str, ...] = ("ranking",)
+
+    def __init__(
+        self,
+        vocab_size: int = 30522,
+        hidden_size: int = 768,
+        num_layers: int = 12,
+        num_heads: int = 12,
+        intermediate_size: int = 3072,
+        max_positions: int = 512,
+        type_vocab_size: int = 2,
+        layer_norm_eps: float = 1e-12,
+        dropout: float = 0.1,
+        cls_token_id: int = 101,
+        sep_token_id: int = 102,
+        backbone: str | None = None,
+        attention: str | None = None,
+    ) -> None:
+        super().__init__()
+        self.cls_token_id = cls_token_id
+        self.sep_token_id = sep_token_id
+        self.backbone = backbone
+        self.attention = attention
+        self.stage = self.stages[-1]
+        self.checkpointed = range(0)  # layers that are recomputed in the backward pass
+        self.checkpoint_options: dict[str, Any] = {}
+        self.embedding = BertEmbedding(vocab_size, max_positions, type_vocab_size, hidden_size, dropout, layer_norm_eps)
+        self.layers = torch.nn.ModuleList(
+            BertConv(hidden_size, num_heads, intermediate_size, dropout, layer_norm_eps) for _ in range(num_layers)
+        )
+
+    @classmethod
+    def from_backbone(cls, backbone: str = "minilm", **options: Any) -> Self:
+        """Return a model that starts from a pre-trained BERT.
+
+        Args:
+            backbone: "minilm" (extra ``offline``), a hub id such as "bert-base-uncased", or a folder.
+            options: arguments of the class that are not the BERT's own.
+
+        Raises:
+            CheckpointError: the backbone cannot be loaded or is not a BERT.
+            OptionError: an option out of its range.
+        """
+        bert = load_bert(backbone)
+        model = cls(**{**bert_options(bert.config), **cls.token_options(backbone), "backbone": backbone, **options})
+        copy_bert(bert, model.embedding, cast("list[BertConv]", list(model.layers)))
+        model.start()
+        return model
+
+    @classmethod
+    def token_options(cls, backbone: str) -> dict[str, Any]:
+        """Return the arguments of the class that the backbone's tokenizer decides."""
+        cls_token_id, sep_token_id = special_tokens(backbone)
+        return {"cls_token_id": cls_token_id, "sep_token_id": sep_token_id}
+
+    def start(self) -> None:
+        """Set weights of a subclass's own that begin as copies of BERT's; called once BERT's are there."""
+
+    @property
+    def max_positions(self) -> int:
+        """Longest sequence."""
+        return self.embedding.position.num_embeddings
+
+    def forward(self, graph: Data, objective: Objective | None = None) -> Tensor:
+        """Return the score of each document of a batch, ``[B]`` (of a single graph, ``[1]``), or the loss.
+
+        Args:
+            graph: with the attributes that the model names.
+            objective: makes a loss of scores. A model with several scores, or with a loss of its own for a stage of
+                its training, does so here.
+        """
+        scores = self.scores(graph)
+        return scores if objective is None else objective(scores)
+
+    def scores(self, graph: Data) -> Tensor:
+        """Return the score of each document, ``[B]``."""
+        raise NotImplementedError
+
+    def enter(self, stage: str) -> None:
+        """Begin a stage of training.
+
+        Raises:
+            OptionError: the model has no such stage.
+        """
+        if stage not in self.stages:
+            raise OptionError(f"{type(self).__name__} has the stages {', '.join(self.stages)}, got {stage!r}")
+        self.stage = stage
+
+    def states(self, sequences: Sequences) -> Tensor:
+        """Return BERT's last states of all tokens, ``[T, E]``."""
+        x = self.embedding(sequences.token, sequences.position, sequences.segment)
+        for number, layer in enumerate(self.layers):
+            x = self.call(number, cast(BertConv, layer).circles, x, sequences.ptr, self.attention)
+        return x
+
+    def leaders(self, sequences: Sequences) -> Tensor:
+        """Return BERT's last states of the leaders, ``[C, E]``; the last layer computes no other."""
+        x = self.embedding(sequences.token, sequences.position, sequences.segment)
+        for number, layer in enumerate(self.layers[:-1]):
+            x = self.call(number, cast(BertConv, layer).circles, x, sequences.ptr, self.attention)
+        last = cast(BertConv, self.layers[-1])
+        return self.call(len(self.layers) - 1, last.leaders, x, sequences.ptr, sequences.leader)
+
+    def call(self, number: int, function: Callable[..., Any], *inputs: Any) -> Any:
+        """Call what layer ``number`` does, so that the backward pass recomputes it if it should."""
+        if number in self.checkpointed and self.training:
+            return checkpoint(function, *inputs, **self.checkpoint_options)
+        return function(*inputs)
+
+    def gradient_checkpointing_enable(
+        self,
+        gradient_checkpointing_kwargs: dict[str, Any] | None = None,
+        every_n_layers: int = 1,
+        offload: bool = False,
+    ) -> None:
+        """Recompute layers in the backward pass: less memory, more time. The trainer calls this.
+
+        Args:
+            gradient_checkpointing_kwargs: arguments of ``torch.utils.checkpoint.checkpoint``.
+            every_n_layers: recompute only every n-th layer.
+            offload: not offered.
+
+        Raises:
+            OptionError: offload is asked for.
+        """
+        if offload:
+            raise OptionError("gradient checkpointing with offload is not offered")
+        self.checkpointed = range(0, len(self.layers), every_n_layers)
+        self.checkpoint_options = {"use_reentrant": False, **(gradient_checkpointing_kwargs or {})}
+
+    def gradient_checkpointing_disable(self) -> None:
+        """Keep all states again."""
+        self.checkpointed = range(0)
+
+    @classmethod
+    def from_pretrained(cls, pretrained_model_name_or_path: str | Path, **options: Any) -> Self:
+        """Load a model that ``save_pretrained`` or ``push_to_hub`` wrote. Only safetensors is read.
+
+        Raises:
+            CheckpointError: the folder holds no such model.
+        """
+        folder = Path(pretrained_model_name_or_path)
+        for name in ("config.json", "model.safetensors"):
+            if folder.is_dir() and not (folder / name).is_file():
+                raise CheckpointError(f"{folder}: no {name}; a saved model has config.json and model.safetensors")
+        try:
+            return super().from_pretrained(pretrained_model_name_or_path, **options)
+        except CheckpointError:
+            raise
+        except Exception as error:  # the hub, safetensors and torch each have errors of their own
+            first = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise CheckpointError(f"{pretrained_model_name_or_path}: not a saved {cls.__name__} ({first})") from error
+
+    @classmethod
+    def _load_as_pickle(cls, *_: Any, **__: Any) -> NoReturn:
+        raise CheckpointError("no model.safetensors there, and pickles are not loaded")
+
+
+def score_layer(hidden_size: int) -> torch.nn.Linear:
+    """Return the linear layer from a state to a score, drawn as BERT draws its own."""
+    layer = torch.nn.Linear(hidden_size, 1)
+    torch.nn.init.normal_(layer.weight, std=0.02)
+    torch.nn.init.zeros_(layer.bias)
+    return layer
