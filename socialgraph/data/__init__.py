@@ -9,8 +9,10 @@ from socialgraph.data.groups import Group, GroupCollator, TrainingGroups
 from socialgraph.data.irds import load_irds
 from socialgraph.data.pydocs import load_pydocs
 from socialgraph.data.statistics import TermStatistics
+from socialgraph.data.token_store import TokenStore
 from socialgraph.data.tokens import Tokens
 from socialgraph.data.trec import read_qrels, read_run, write_qrels, write_run
+from socialgraph.data.weight_cache import WeightCache
 
 __all__ = [
     "Collection",
@@ -21,8 +23,10 @@ __all__ = [
     "GroupCollator",
     "Split",
     "TermStatistics",
+    "TokenStore",
     "Tokens",
     "TrainingGroups",
+    "WeightCache",
     "compose",
     "document_graph",
     "load_folder",

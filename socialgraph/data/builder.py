@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import torch
+from torch import Tensor
 from torch.nn import functional as F
 from torch_geometric.data import Batch
 
@@ -13,6 +14,7 @@ from socialgraph.data.collection import Document
 from socialgraph.data.graph import DocumentGraph, connect, document_graph, gather, weigh
 from socialgraph.data.statistics import TermStatistics
 from socialgraph.data.tokens import Tokens
+from socialgraph.data.weight_cache import WeightCache
 from socialgraph.edges import Centrality, EdgeSampler, coin_key
 from socialgraph.errors import InputError, OptionError
 from socialgraph.partition import Partition
@@ -32,6 +34,7 @@ class GraphBuilder:
             read the document as a whole, along its edges.
         seed: of the coins. The graph of a pair is a function of seed, ids and texts alone.
         device: where graphs are built, and where they stay.
+        cache: keeps the weights of costly patterns (dynamic centrality); None keeps 1 GiB of them in memory.
 
     Raises:
         OptionError: neither circles nor passages, circles without edges, or a joint graph without edges or with
@@ -49,6 +52,7 @@ class GraphBuilder:
         joint: bool = False,
         seed: int = 0,
         device: torch.device | str = "cpu",
+        cache: WeightCache | None = None,
     ) -> None:
         if joint and (edges is None or circles is not None or passages is not None):
             raise OptionError("a joint graph is read along its edges: it needs edges, no circles and no passages")
@@ -65,6 +69,7 @@ class GraphBuilder:
         self.joint = joint
         self.seed = seed
         self.device = torch.device(device)
+        self.cache = WeightCache() if cache is None else cache
 
     def pair(self, query_id: str, query: str, document_id: str) -> DocumentGraph:
         """Return one pair's graph without edges and circles, on the CPU.
@@ -72,12 +77,22 @@ class GraphBuilder:
         Raises:
             InputError: the query has no word piece, or the document is not in the collection.
         """
+        return self._graph(query_id, query, document_id, *self._texts([(query_id, query, document_id)]))
+
+    def _texts(self, pairs: Sequence[tuple[str, str, str]]) -> list[Tensor]:
+        """Return the documents' word pieces."""
+        try:
+            return self.tokens.documents([document_id for _, _, document_id in pairs], self.documents)
+        except KeyError:
+            query_id, _, document_id = next(pair for pair in pairs if pair[2] not in self.documents)
+            raise InputError(
+                f"document {document_id!r}, a candidate of query {query_id!r}, is not in the collection"
+            ) from None
+
+    def _graph(self, query_id: str, query: str, document_id: str, input_ids: Tensor) -> DocumentGraph:
         query_ids = self.tokens.query(query)
         if query_ids.numel() == 0:
             raise InputError(f"query {query_id!r} has no word piece: {query!r}")
-        if document_id not in self.documents:
-            raise InputError(f"document {document_id!r}, a candidate of query {query_id!r}, is not in the collection")
-        input_ids = self.tokens.document(self.documents[document_id])
         key = coin_key(self.seed, query_id, document_id)
         weights = {"tfidf": self.statistics.tfidf(input_ids)}
         if self.joint:
@@ -97,11 +112,36 @@ class GraphBuilder:
         Raises:
             InputError: see :meth:`pair`.
         """
-        batch = Batch.from_data_list([self.pair(*pair) for pair in pairs]).to(self.device)
+        return self.draw(self.read(pairs))
+
+    def ahead(self, pairs: Sequence[tuple[str, str, str]]) -> Batch:
+        """Return what a worker can build while the model computes; :meth:`finish` does the rest.
+
+        That is the whole batch where graphs are built on the CPU, else its texts: the device belongs to the process
+        of the model.
+        """
+        return self(pairs) if self.device.type == "cpu" else self.read(pairs)
+
+    def finish(self, batch: Batch) -> Batch:
+        """Return the batch that :meth:`ahead` began, ready for a model."""
+        return batch if self.device.type == "cpu" else self.draw(batch)
+
+    def read(self, pairs: Sequence[tuple[str, str, str]]) -> Batch:
+        """Return the batch of graphs without edges and circles, on the CPU; see :meth:`pair`."""
+        texts = zip(pairs, self._texts(pairs), strict=True)
+        return Batch.from_data_list([self._graph(*pair, text) for pair, text in texts])
+
+    def draw(self, batch: Batch) -> Batch:
+        """Return a batch of :meth:`read` with edges and circles, on the device; in full precision wherever called."""
+        with torch.autocast(self.device.type, enabled=False):
+            return self._draw(batch.to(self.device))
+
+    def _draw(self, batch: Batch) -> Batch:
         if self.edges is not None:
             for pattern in self.edges.patterns.values():
                 if isinstance(pattern, Centrality):
-                    weigh(batch, pattern.name, pattern.weights(batch))
+                    weights = self.cache.weights(pattern, batch) if pattern.costly else pattern.weights(batch)
+                    weigh(batch, pattern.name, weights)
             connect(batch, *self.edges(batch))
         else:
             nothing = torch.empty(2, 0, dtype=torch.long, device=self.device)

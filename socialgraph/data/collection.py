@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from abc import abstractmethod
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from dataclasses import dataclass
@@ -46,6 +47,13 @@ class StoredDocuments(Mapping[str, Document]):
     def stream(self) -> Iterator[Document]:
         """Yield every document once, in storage order, with one pass over the file."""
 
+    def identity(self) -> str:
+        """Return a short text that changes when the documents may have changed; here from one pass over them.
+
+        A subclass that knows it without reading says so.
+        """
+        return _digest(self.stream())
+
     def values(self) -> ValuesView[Document]:
         """Every document, by one pass instead of one look-up each."""
         return _StreamedValues(self)
@@ -67,6 +75,20 @@ class _StreamedItems(ItemsView[str, Document]):
 
     def __iter__(self) -> Iterator[tuple[str, Document]]:
         return ((document.doc_id, document) for document in self._mapping.stream())
+
+
+def identity(documents: Mapping[str, Document]) -> str:
+    """Return a short text that changes when the documents may have changed: what is made of them is then stale."""
+    return documents.identity() if isinstance(documents, StoredDocuments) else _digest(documents.values())
+
+
+def _digest(documents: Iterable[Document]) -> str:
+    digest = hashlib.sha256()
+    for document in documents:
+        # A JSON array, so that no text can pass for the end of another.
+        fields = json.dumps([document.doc_id, document.title, document.text])
+        digest.update(fields.encode())
+    return digest.hexdigest()
 
 
 class Split:

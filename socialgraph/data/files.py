@@ -67,6 +67,15 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+def cache_folder(cache: str | os.PathLike[str] | None = None) -> Path:
+    """Return the folder for what can be made again: `cache`, else `SOCIALGRAPH_CACHE`, else the user's."""
+    if cache is None:
+        cache = os.environ.get("SOCIALGRAPH_CACHE")
+    if cache:
+        return Path(cache)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "socialgraph"
+
+
 def numbered_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
     r"""Yield (line number from 1, line without its line end) of a file, `.gz` files through gzip.
 

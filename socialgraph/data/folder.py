@@ -41,7 +41,7 @@ from socialgraph.data.collection import (
     first_ids,
     restricted,
 )
-from socialgraph.data.files import atomic_write, decoded, numbered_lines
+from socialgraph.data.files import atomic_write, cache_folder, decoded, numbered_lines
 from socialgraph.data.trec import is_word, read_qrels, read_run
 from socialgraph.errors import InputError
 
@@ -158,6 +158,10 @@ class JsonlDocuments(StoredDocuments):
         with open(self._plain, "rb") as file:
             for number, _, line in _raw_lines(file):
                 yield _document(line, f"{self.path}:{number}")
+
+    def identity(self) -> str:
+        """Return path, size and time of the file."""
+        return _identity(self.path)
 
     def __repr__(self) -> str:
         return f"{len(self):,} documents in {self.path.name}"
@@ -292,10 +296,8 @@ def _inside(folder: Path, file: Path) -> Path:
 
 def _unpacked(path: Path, cache: str | os.PathLike[str] | None) -> Path:
     """Return an unpacked copy of a gzipped file in the cache folder; make it if it is not there yet."""
-    real = path.resolve()
-    stat = real.stat()
-    key = hashlib.sha256(f"{real}\n{stat.st_size}\n{stat.st_mtime_ns}".encode()).hexdigest()[:16]
-    copy = _cache_folder(cache) / "corpus" / f"{real.parent.name}-{key}.jsonl"
+    key = hashlib.sha256(_identity(path).encode()).hexdigest()[:16]
+    copy = cache_folder(cache) / "corpus" / f"{path.resolve().parent.name}-{key}.jsonl"
     if copy.exists():
         return copy
     logger.info("unpacking %s into %s", path, copy)
@@ -311,9 +313,7 @@ def _unpacked(path: Path, cache: str | os.PathLike[str] | None) -> Path:
     return copy
 
 
-def _cache_folder(cache: str | os.PathLike[str] | None) -> Path:
-    if cache is None:
-        cache = os.environ.get("SOCIALGRAPH_CACHE")
-    if cache:
-        return Path(cache)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "socialgraph"
+def _identity(path: Path) -> str:
+    real = path.resolve()
+    stat = real.stat()
+    return f"{real}\n{stat.st_size}\n{stat.st_mtime_ns}"

@@ -86,7 +86,7 @@ class TrainingGroups(torch.utils.data.Dataset[Group]):
 
 
 class GroupCollator:
-    """Builds the graphs of some groups.
+    """Builds the graphs of some groups, as far as a worker can (:meth:`GraphBuilder.ahead`).
 
     Args:
         builder: builds graphs.
@@ -104,7 +104,7 @@ class GroupCollator:
         relevant = torch.zeros(len(pairs), dtype=torch.bool)
         relevant[sizes.cumsum(0) - sizes] = True
         return {
-            "graph": self.builder(pairs),
+            "graph": self.builder.ahead(pairs),
             "group": torch.repeat_interleave(sizes),
             "relevant": relevant,
         }

@@ -124,6 +124,10 @@ class IrdsDocuments(StoredDocuments):
                 return
             yield as_document(document)
 
+    def identity(self) -> str:
+        """Return the id, which ir_datasets gives to no other documents, and the folder of its files."""
+        return f"ir_datasets {self.dataset_id} in {_library().util.home_path().resolve()}"
+
     def __getstate__(self) -> dict[str, Any]:
         return {"dataset_id": self.dataset_id, "_opened": None}
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import torch
 from torch import Tensor
+from tqdm import tqdm
+
+from socialgraph.data.collection import Document
+from socialgraph.data.token_store import text_batches
+from socialgraph.data.tokens import Tokens
 
 
 class TermStatistics:
@@ -35,6 +40,16 @@ class TermStatistics:
             frequency[torch.unique(ids.long())] += 1
             size += 1
         return cls(frequency, size)
+
+    @classmethod
+    def of(cls, tokens: Tokens, documents: Mapping[str, Document]) -> TermStatistics:
+        """Count over what is read of a collection's documents; from the store's own count where there is a store."""
+        if tokens.store is not None:
+            return cls(tokens.store.document_frequency(tokens.max_document_length), len(tokens.store))
+        total = len(documents) if isinstance(documents, dict) else None  # a store on disk may have to be built first
+        stream = tqdm(documents.values(), "tokenising", total, unit="doc", disable=None, leave=False)
+        batches = ({document.doc_id: document for document in batch} for batch in text_batches(stream))
+        return cls.count((ids for batch in batches for ids in tokens.documents(list(batch), batch)), tokens.vocab_size)
 
     def tfidf(self, ids: Tensor) -> Tensor:
         """Return the weight of each token of one document ``[L]``, float64."""

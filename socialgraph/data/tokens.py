@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import os
+from collections.abc import Mapping, Sequence
+from typing import Self, cast
 
+import numpy as np
 import torch
 from torch import Tensor
+from tqdm import tqdm
 
 from socialgraph.backbone import load_tokenizer, special_tokens
 from socialgraph.data.collection import Document
+from socialgraph.data.lru_cache import LRUCache
+from socialgraph.data.token_store import Encoder, TokenStore, text_batches
 from socialgraph.errors import OptionError
 
 
 class Tokens:
     """Turns queries and documents into word pieces of a backbone, without special tokens.
 
+    Documents come from the store where there is one (:meth:`stored` finds or builds it), else they are tokenised and
+    kept in memory. Queries are tokenised once.
+
     Args:
         backbone: whose tokenizer, see :func:`socialgraph.backbone.load_tokenizer`.
         max_document_length: word pieces of a document (title and text) that are read.
         max_query_length: word pieces of a query that are read.
-        cache_size: documents whose word pieces are kept in memory.
+        cache_size: bytes of word pieces (4 each) that are kept in memory, of documents that are in no store.
+        store: word pieces of a collection's documents.
 
     Raises:
         OptionError: a length below 1.
@@ -30,7 +40,8 @@ class Tokens:
         backbone: str = "minilm",
         max_document_length: int = 2048,
         max_query_length: int = 64,
-        cache_size: int = 20_000,
+        cache_size: int = 1 << 29,
+        store: TokenStore | None = None,
     ) -> None:
         if max_document_length < 1 or max_query_length < 1:
             raise OptionError(
@@ -41,8 +52,36 @@ class Tokens:
         self.special = special_tokens(backbone)  # ids of [CLS] and [SEP]
         self.max_document_length = max_document_length
         self.max_query_length = max_query_length
-        self.cache_size = cache_size
-        self._documents: OrderedDict[str, Tensor] = OrderedDict()
+        self.store = store
+        self._encode = Encoder(self.tokenizer)
+        self._documents = LRUCache(cache_size)
+        self._queries = LRUCache(1 << 26)
+
+    @classmethod
+    def stored(
+        cls,
+        documents: Mapping[str, Document],
+        backbone: str = "minilm",
+        max_document_length: int = 2048,
+        max_query_length: int = 64,
+        cache: str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Return the same with a store of these documents on disk, which is built if it is not in the cache yet.
+
+        Args:
+            documents: a collection's documents by id.
+            backbone: see the class, as the lengths.
+            max_document_length: the store holds whole documents and serves every length.
+            max_query_length: see the class.
+            cache: folder of caches, see :meth:`TokenStore.of <socialgraph.data.token_store.TokenStore.of>`.
+
+        Raises:
+            OptionError: a length below 1.
+            InputError: the store cannot be written or read.
+        """
+        tokens = cls(backbone, max_document_length, max_query_length)
+        tokens.store = TokenStore.of(documents, tokens.tokenizer, cache)
+        return tokens
 
     @property
     def vocab_size(self) -> int:
@@ -51,29 +90,61 @@ class Tokens:
 
     def query(self, text: str) -> Tensor:
         """Return a query's word pieces, ``[Q]`` int64; empty if nothing of it is a word piece."""
-        return self._encode(text, self.max_query_length).long()
+        known = self._queries.get(text)
+        if known is None:
+            known = torch.from_numpy(self._encode([text])[0][: self.max_query_length].astype(np.int64))
+            self._queries.put(text, known)
+        return known
 
     def document(self, document: Document) -> Tensor:
         """Return a document's word pieces, ``[L]`` int32; empty if nothing of it is a word piece."""
-        known = self._documents.get(document.doc_id)
-        if known is None:
-            known = self._encode(document.full_text, self.max_document_length)
-            self._documents[document.doc_id] = known
-            if len(self._documents) > self.cache_size:
-                self._documents.popitem(last=False)
-        else:
-            self._documents.move_to_end(document.doc_id)
-        return known
+        return self.documents([document.doc_id], {document.doc_id: document})[0]
+
+    def documents(self, ids: Sequence[str], documents: Mapping[str, Document]) -> list[Tensor]:
+        """Return word pieces of many documents, each ``[L]`` int32; texts are read only where it must be.
+
+        Args:
+            ids: of the documents.
+            documents: by id.
+
+        Raises:
+            KeyError: a document is neither in the store nor among ``documents``.
+        """
+        if self.store is None:
+            return self._tokenised(ids, documents)
+        rows = self.store.find(ids)
+        strangers = [i for i, row in zip(ids, rows, strict=True) if row < 0]
+        others = iter(self._tokenised(strangers, documents))
+        return [next(others) if row < 0 else self.store.row(row, self.max_document_length) for row in rows]
+
+    def lengths(self, ids: Sequence[str], documents: Mapping[str, Document]) -> list[int]:
+        """Return the number of word pieces that are read of many documents; see :meth:`documents`."""
+        rows = np.full(len(ids), -1) if self.store is None else self.store.find(ids)
+        lengths = np.zeros(len(ids), np.int64)
+        if self.store is not None:
+            lengths[rows >= 0] = self.store.lengths(rows[rows >= 0]).clip(max=self.max_document_length)
+        strangers = np.flatnonzero(rows < 0)
+        for first in tqdm(range(0, len(strangers), 1024), "tokenising", disable=None, leave=False):
+            some = strangers[first : first + 1024]
+            lengths[some] = [len(found) for found in self._tokenised([ids[i] for i in some], documents)]
+        return lengths.tolist()
 
     def words(self, ids: Tensor) -> list[str]:
         """Return the word pieces as text, one for each id."""
         words: list[str] = self.tokenizer.convert_ids_to_tokens(ids.tolist())
         return words
 
-    def _encode(self, text: str, length: int) -> Tensor:
-        # Lone surrogates have no UTF-8 and would stop the tokenizer.
-        text = text.encode("utf-8", "replace").decode("utf-8")
-        ids = self.tokenizer(
-            text, add_special_tokens=False, truncation=True, max_length=length, return_attention_mask=False
-        )
-        return torch.tensor(ids["input_ids"], dtype=torch.int32)
+    def _tokenised(self, ids: Sequence[str], documents: Mapping[str, Document]) -> list[Tensor]:
+        """Return word pieces from memory; those that are not there are tokenised together."""
+        found = {i: self._documents.get(i) for i in ids}
+        for batch in text_batches(documents[i] for i, known in found.items() if known is None):
+            for document, whole in zip(batch, self._encode([d.full_text for d in batch]), strict=True):
+                cut = torch.from_numpy(whole[: self.max_document_length].astype(np.int32))
+                self._documents.put(document.doc_id, cut)
+                found[document.doc_id] = cut
+        return [cast(Tensor, found[i]) for i in ids]
+
+
+def quiet_tokenizers() -> None:
+    """Let the tokenizers' threads rest before processes are forked: the library warns at length if they may run on."""
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

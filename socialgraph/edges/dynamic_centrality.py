@@ -42,6 +42,8 @@ class DynamicCentrality(Centrality):
         CheckpointError: no such backbone.
     """
 
+    costly = True
+
     def __init__(self, backbone: str = "minilm", mode: str = "attention", top: int = 512) -> None:
         super().__init__()
         if mode not in MODES:

@@ -46,6 +46,9 @@ class Centrality(Pattern):
     A subclass implements :meth:`weights`.
     """
 
+    #: whether weights cost so much that they are worth keeping, see :class:`socialgraph.data.WeightCache`
+    costly = False
+
     def weights(self, graph: Data) -> Tensor:
         """Return the weight of every node, ``[N]``, not negative."""
         raise NotImplementedError

@@ -23,6 +23,7 @@ from transformers import (
 
 from socialgraph.data.builder import GraphBuilder
 from socialgraph.data.groups import GroupCollator, TrainingGroups
+from socialgraph.data.tokens import quiet_tokenizers
 from socialgraph.errors import OptionError
 from socialgraph.ranking.listwise import listwise_cross_entropy
 
@@ -79,7 +80,7 @@ class RankingTrainer(Trainer):
         def objective(scores: Tensor) -> Tensor:
             return self.loss(scores.float(), inputs["group"], inputs["relevant"])
 
-        loss = model(inputs["graph"], objective)
+        loss = model(self.data_collator.builder.finish(inputs["graph"]), objective)
         return (loss, {}) if return_outputs else loss
 
 
@@ -121,7 +122,8 @@ def train(
 
     Args:
         model: what learns.
-        builder: builds graphs; with ``dataloader_num_workers`` above 0 it must build on the CPU.
+        builder: builds graphs; ``dataloader_num_workers`` processes do so ahead of the model (on another device than
+            the CPU they read the texts, and edges and circles are the model's process's).
         groups: what is trained on, in this order.
         queries: query id -> text.
         folder: where checkpoints go (with ``save_strategy="steps"``).
@@ -137,6 +139,8 @@ def train(
         arguments = TrainingArguments(output_dir=str(folder), remove_unused_columns=False, **{**DEFAULTS, **options})
     except (TypeError, ValueError) as error:
         raise OptionError(f"trainer: {str(error).splitlines()[0]}") from error
+    if arguments.dataloader_num_workers:
+        quiet_tokenizers()
     trainer = RankingTrainer(model, arguments, groups, GroupCollator(builder, queries), loss)
     trainer.remove_callback(PrinterCallback)
     if not arguments.disable_tqdm:
