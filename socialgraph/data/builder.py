@@ -134,7 +134,7 @@ class GraphBuilder:
     def draw(self, batch: Batch) -> Batch:
         """Return a batch of :meth:`read` with edges and circles, on the device; in full precision wherever called."""
         with torch.autocast(self.device.type, enabled=False):
-            return self._draw(batch.to(self.device))
+            return self._draw(batch.to(self.device, non_blocking=True))
 
     def _draw(self, batch: Batch) -> Batch:
         if self.edges is not None:

@@ -31,7 +31,7 @@ Ids = npt.NDArray[np.unsignedinteger[Any] | np.signedinteger[Any]]
 #: characters that are tokenised at once: enough for all threads, little in memory
 _BATCH_CHARACTERS = 2_000_000
 #: documents whose word pieces are counted at once
-_BATCH_DOCUMENTS = 1024
+_BATCH_DOCUMENTS = 4096
 
 
 class Encoder:
@@ -164,27 +164,23 @@ class TokenStore:
         """
         file = self.folder / f"frequency-{length}.npy"
         if not file.exists():
-            frequency = self._count(length)
             with atomic_write(file, "wb") as opened:
-                np.save(opened, frequency.numpy(), allow_pickle=False)
+                np.save(opened, self._count(length), allow_pickle=False)
         return torch.from_numpy(np.load(file, allow_pickle=False))
 
-    def _count(self, length: int) -> Tensor:
-        frequency = torch.zeros(self.vocab_size, dtype=torch.long)
+    def _count(self, length: int) -> npt.NDArray[np.int64]:
+        frequency = np.zeros(self.vocab_size, np.int64)
         order = np.argsort(self._starts, kind="stable")  # as they lie on disk
-        starts, lengths = self._starts[order], np.minimum(self._lengths[order], length)
-        firsts = range(0, len(self), _BATCH_DOCUMENTS)
-        for first in tqdm(firsts, desc="counting", unit_scale=_BATCH_DOCUMENTS, unit="doc", disable=None, leave=False):
-            size = torch.from_numpy(lengths[first : first + _BATCH_DOCUMENTS].astype(np.int64))
-            begin = int(starts[first])
-            shift = torch.from_numpy(starts[first : first + _BATCH_DOCUMENTS] - begin) - (size.cumsum(0) - size)
-            place = torch.arange(int(size.sum())) + torch.repeat_interleave(shift, size)
-            ids = torch.from_numpy(
-                self._ids[begin : begin + int(place[-1]) + 1 if len(place) else begin].astype(np.int32)
-            )
-            holds = torch.zeros(len(size), self.vocab_size, dtype=torch.bool)
-            holds[torch.repeat_interleave(size), ids[place].long()] = True
-            frequency += holds.sum(0)
+        starts, lengths = self._starts[order], np.minimum(self._lengths[order], length).astype(np.int64)
+        bar = tqdm(total=len(self), desc="counting", unit="doc", disable=None, leave=False)
+        for first in range(0, len(self), _BATCH_DOCUMENTS):
+            start, size = (array[first : first + _BATCH_DOCUMENTS] for array in (starts, lengths))
+            place = np.arange(size.sum()) + np.repeat(start - (np.cumsum(size) - size), size)
+            document = np.repeat(np.arange(len(size)), size)
+            pairs = np.sort(document * self.vocab_size + self._ids[place])
+            new = np.append(True, pairs[1:] != pairs[:-1])[: len(pairs)]
+            frequency += np.bincount(pairs[new] % self.vocab_size, minlength=self.vocab_size)
+            bar.update(len(size))
         return frequency
 
     def __contains__(self, doc_id: str) -> bool:
@@ -204,16 +200,16 @@ class TokenStore:
         return f"{type(self).__name__}({len(self):,} documents, {self._ids.size:,} word pieces)"
 
 
-def text_batches(documents: Iterable[Document], characters: int = _BATCH_CHARACTERS) -> Iterator[list[Document]]:
-    """Cut a stream of documents into lists of about so many characters, one document at least."""
+def text_batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
+    """Cut a stream of documents into lists that are worth tokenising at once and fit in memory."""
     batch: list[Document] = []
-    room = characters
+    room = _BATCH_CHARACTERS
     for document in documents:
         batch.append(document)
         room -= len(document.text)
         if room <= 0:
             yield batch
-            batch, room = [], characters
+            batch, room = [], _BATCH_CHARACTERS
     if batch:
         yield batch
 

@@ -98,8 +98,13 @@ def ahead(builder: GraphBuilder, batches: list[list[tuple[str, str, str]]], work
     """Yield the graphs of some batches of pairs in their order; ``workers`` processes build them ahead."""
     if workers:
         quiet_tokenizers()
+    pin = builder.device.type == "cuda"  # a thread then takes batches out of the workers' queue, not the model's
     # the items are batches already: batch_size=None takes them one by one
-    for batch in DataLoader(batches, batch_size=None, num_workers=workers, collate_fn=builder.ahead):  # type: ignore[arg-type,var-annotated]
+    loader: DataLoader[Batch] = DataLoader(
+        batches,  # type: ignore[arg-type]
+        batch_size=None, num_workers=workers, collate_fn=builder.ahead, pin_memory=pin,
+    )  # fmt: skip
+    for batch in loader:
         yield builder.finish(batch)
 
 

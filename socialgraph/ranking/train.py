@@ -39,7 +39,6 @@ DEFAULTS: dict[str, Any] = {
     "save_strategy": "no",
     "logging_steps": 10,
     "report_to": [],
-    "dataloader_pin_memory": False,  # graphs may be built on the device already
 }
 
 
@@ -136,7 +135,8 @@ def train(
         OptionError: an argument that the library does not know or refuses.
     """
     try:
-        arguments = TrainingArguments(output_dir=str(folder), remove_unused_columns=False, **{**DEFAULTS, **options})
+        pin = {"dataloader_pin_memory": builder.device.type == "cuda"}
+        arguments = TrainingArguments(output_dir=str(folder), remove_unused_columns=False, **DEFAULTS | pin | options)
     except (TypeError, ValueError) as error:
         raise OptionError(f"trainer: {str(error).splitlines()[0]}") from error
     if arguments.dataloader_num_workers:

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
+from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens, WeightCache
 from socialgraph.edges import DynamicCentrality, DynamicDistance, SocialEdges, StaticCentrality, StaticDistance
 from socialgraph.errors import InputError, OptionError
 from socialgraph.nn import Socialformer
@@ -54,6 +54,20 @@ def test_the_token_budget_changes_no_score(ranker):
 
 
 @pytest.mark.filterwarnings("ignore:1 documents have no word piece")
+def test_workers_change_no_score(ranker, tiny_bert, tmp_path):
+    model, builder, queries, candidates = ranker
+    alone = rerank(model, builder, queries, candidates, token_budget=150, progress=False)
+    kept = rerank(model, builder, queries, candidates, token_budget=150, progress=False, workers=2)
+    builder.tokens = Tokens.stored(builder.documents, tiny_bert[0], cache=tmp_path / "cache")
+    builder.documents = {}  # with a store no text is read
+    builder.cache = WeightCache()  # each worker weighs by itself
+    stored = rerank(model, builder, queries, candidates, token_budget=150, progress=False, workers=2)
+    for query_id in queries:
+        assert kept[query_id] == alone[query_id]
+        assert stored[query_id] == pytest.approx(alone[query_id], abs=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:1 documents have no word piece")
 def test_a_query_without_word_pieces_keeps_its_order(ranker):
     model, builder, queries, candidates = ranker
     order = {"d3": 3.0, "d1": 2.0, "d2": 1.0}
@@ -69,6 +83,8 @@ def test_bad_candidates_and_budgets(ranker):
         rerank(model, builder, queries, {"q1": {"d99": 1.0}}, progress=False)
     with pytest.raises(OptionError, match="token_budget must be at least 1"):
         rerank(model, builder, queries, {}, token_budget=0)
+    with pytest.raises(OptionError, match="workers must not be negative"):
+        rerank(model, builder, queries, {}, workers=-1)
     assert rerank(model, builder, queries, {"unknown": {"d99": 1.0}}, progress=False) == {}
 
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 from conftest import document_batch
 
-from socialgraph.data import Document, GraphBuilder, Split, TermStatistics, Tokens, TrainingGroups
-from socialgraph.edges import DynamicDistance, SocialEdges, StaticDistance
+from socialgraph.data import Document, GraphBuilder, Split, TermStatistics, Tokens, TrainingGroups, WeightCache
+from socialgraph.edges import DynamicCentrality, DynamicDistance, SocialEdges, StaticDistance
 from socialgraph.errors import OptionError
 from socialgraph.nn import Socialformer
 from socialgraph.partition import EdgeCircles, Windows
@@ -89,6 +89,24 @@ def test_accumulation_equals_one_large_batch(task, tmp_path):
         weights.append(model.state_dict())
     for name, value in weights[0].items():
         torch.testing.assert_close(value, weights[1][name], atol=1e-6, rtol=1e-4, msg=name)
+
+
+def test_workers_change_no_loss(task, tmp_path):
+    folder, split, builder = task
+    groups = TrainingGroups(split, size=24, negatives=3)
+    builder.edges = SocialEdges([StaticDistance(), DynamicCentrality(folder)])
+    logs = []
+    for workers in (0, 2):
+        builder.cache = WeightCache()
+        torch.manual_seed(0)
+        model = Socialformer.from_backbone(folder)
+        # ranked before, as in a run that goes on: what was kept then must be good for training too
+        rerank(model, builder, split.queries, split.candidates, progress=False)
+        options = {**OPTIONS, "num_train_epochs": 2, "logging_steps": 1, "dataloader_num_workers": workers}
+        log = train(model, builder, groups, split.queries, tmp_path, **options)
+        logs.append([line["loss"] for line in log if "loss" in line])
+    assert len(logs[0]) == 12
+    assert logs[1] == pytest.approx(logs[0], abs=1e-5)
 
 
 def test_unknown_arguments_are_refused(task, tmp_path):

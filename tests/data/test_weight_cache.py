@@ -1,0 +1,128 @@
+"""A pair goes through BERT once, and has the same graph to the last bit wherever it comes again."""
+
+import pickle
+
+import pytest
+import torch
+
+from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens, WeightCache
+from socialgraph.edges import DynamicCentrality, SocialEdges, StaticDistance
+from socialgraph.errors import InputError
+from socialgraph.partition import EdgeCircles, Windows
+
+
+class Counting(DynamicCentrality):
+    """Counts the documents that it weighs."""
+
+    weighed = 0
+
+    def weights(self, graph):
+        self.weighed += graph.num_graphs
+        return super().weights(graph)
+
+    name = "dynamic_centrality"
+
+
+@pytest.fixture
+def make(tiny_bert):
+    generator = torch.Generator().manual_seed(0)
+    words = lambda n: " ".join(f"w{i}" for i in torch.randint(0, 195, (n,), generator=generator))  # noqa: E731
+    documents = {f"d{i}": Document(f"d{i}", words(n)) for i, n in enumerate((150, 60, 1, 120, 7, 0, 33))}
+    tokens = Tokens(tiny_bert[0], max_document_length=100)
+    statistics = TermStatistics.of(tokens, documents)
+
+    def builder(cache, pattern=None):
+        edges = SocialEdges([StaticDistance(), pattern or Counting(tiny_bert[0])])
+        return GraphBuilder(documents, tokens, statistics, edges, EdgeCircles(k=3), Windows(16), cache=cache)
+
+    return builder
+
+
+def pairs(*ids):
+    return [(query, text, f"d{i}") for i in ids for query, text in (("q1", "w1 w7 w9"), ("q2", "w5"))]
+
+
+def weighed(builder):
+    return builder.edges.patterns["dynamic_centrality"].weighed
+
+
+KEYS = ("edge_index", "edge_weight", "circle_index", "leader_index", "dynamic_centrality")
+
+
+def assert_same(builder, seen, asked):
+    """Compare each pair's graph with the first one that was built of it."""
+    batch = builder(asked)
+    for number, pair in enumerate(asked):
+        graph = batch[number]
+        first = seen.setdefault(pair, graph)
+        for key in KEYS:
+            assert torch.equal(first[key], graph[key]), (pair, key)
+
+
+def test_a_pair_is_the_same_in_every_batch_and_weighed_once(make):
+    builder, seen = make(WeightCache()), {}
+    assert_same(builder, seen, pairs(0, 1, 2))
+    assert weighed(builder) == 6
+    assert_same(builder, seen, pairs(4, 1, 3, 5)[1:])
+    assert weighed(builder) == 6 + 5
+    assert_same(builder, seen, pairs(6, 6, 0))  # one pair twice in a batch
+    assert weighed(builder) == 11 + 2
+    assert_same(builder, seen, pairs(0, 1, 2, 3, 4, 5, 6))
+    assert weighed(builder) == 13 + 1
+
+
+def test_kept_weights_are_the_pattern_s_own(make):
+    asked = pairs(0, 1, 2, 3, 4, 5, 6)
+    cache = WeightCache()
+    builder = make(cache)
+    batch = builder.read(asked)
+    pattern = builder.edges.patterns["dynamic_centrality"]
+    expected = pattern.weights(batch)
+    cache.weights(pattern, builder.read(asked[3:6]))
+    for _ in range(2):
+        torch.testing.assert_close(cache.weights(pattern, batch), expected, atol=1e-6, rtol=1e-4)
+    none = WeightCache(size=0)
+    assert torch.equal(none.weights(pattern, batch), expected)
+    assert torch.equal(none.weights(pattern, batch), expected)
+
+
+def test_a_later_run_repeats_exactly_from_the_folder(make, tmp_path):
+    first, seen = make(WeightCache(folder=tmp_path / "weights")), {}
+    assert_same(first, seen, pairs(0, 1))
+    assert_same(first, seen, pairs(2, 5))
+    later = make(WeightCache(folder=tmp_path / "weights"))
+    assert_same(later, seen, pairs(5, 2, 1, 0))
+    assert weighed(later) == 0
+    copy = pickle.loads(pickle.dumps(later.cache))
+    assert_same(make(copy), seen, pairs(0, 5))
+
+
+def test_other_words_and_other_parameters_have_weights_of_their_own(make, tiny_bert, tmp_path):
+    cache = WeightCache(folder=tmp_path / "weights")
+    builder = make(cache)
+    builder(pairs(0))
+    builder([("q1", "w1 w7", "d0")])  # the same names, another text
+    assert weighed(builder) == 3
+    other = Counting(tiny_bert[0])
+    with torch.no_grad():
+        other.last.query.weight.mul_(2.0)
+    assert not torch.equal(make(cache, other)(pairs(0)).dynamic_centrality, builder(pairs(0)).dynamic_centrality)
+    assert other.weighed == 2
+    fewer = Counting(tiny_bert[0], top=5)
+    make(cache, fewer)(pairs(0))
+    assert fewer.weighed == 2
+
+
+def test_a_graph_is_drawn_in_full_precision(make):
+    plain, cast = make(None), make(None)
+    expected = plain(pairs(0, 1))
+    with torch.autocast("cpu", torch.bfloat16):
+        found = cast(pairs(0, 1))
+    for key in KEYS:
+        assert torch.equal(found[key], expected[key])
+
+
+def test_a_folder_that_cannot_be_is_refused(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="no weights can be kept there"):
+        WeightCache(folder=tmp_path / "file")
