@@ -51,10 +51,7 @@ class Encoder:
         """Return each text's word pieces ``[L]``: uint16 where the vocabulary allows, else int32."""
         # Lone surrogates have no UTF-8 and would stop the tokenizer.
         clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
-        if len(clean) == 1:  # without starting threads, which forked workers must not
-            found = [self._backend.encode(clean[0], add_special_tokens=False)]
-        else:
-            found = self._backend.encode_batch_fast(clean, add_special_tokens=False)
+        found = self._backend.encode_batch_fast(clean, add_special_tokens=False)
         return [np.array(one.ids, dtype=self.dtype) for one in found]
 
     @property

@@ -143,8 +143,3 @@ class Tokens:
                 self._documents.put(document.doc_id, cut)
                 found[document.doc_id] = cut
         return [cast(Tensor, found[i]) for i in ids]
-
-
-def quiet_tokenizers() -> None:
-    """Let the tokenizers' threads rest before processes are forked: the library warns at length if they may run on."""
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

@@ -12,7 +12,6 @@ from tqdm import tqdm
 
 from socialgraph.data.builder import GraphBuilder
 from socialgraph.data.collection import Queries, Run, check_candidates, first_ids, ranked
-from socialgraph.data.tokens import quiet_tokenizers
 from socialgraph.errors import OptionError
 
 
@@ -96,8 +95,6 @@ def rerank(
 
 def ahead(builder: GraphBuilder, batches: list[list[tuple[str, str, str]]], workers: int) -> Iterator[Batch]:
     """Yield the graphs of some batches of pairs in their order; ``workers`` processes build them ahead."""
-    if workers:
-        quiet_tokenizers()
     pin = builder.device.type == "cuda"  # a thread then takes batches out of the workers' queue, not the model's
     # the items are batches already: batch_size=None takes them one by one
     loader: DataLoader[Batch] = DataLoader(

@@ -23,7 +23,6 @@ from transformers import (
 
 from socialgraph.data.builder import GraphBuilder
 from socialgraph.data.groups import GroupCollator, TrainingGroups
-from socialgraph.data.tokens import quiet_tokenizers
 from socialgraph.errors import OptionError
 from socialgraph.ranking.listwise import listwise_cross_entropy
 
@@ -139,8 +138,6 @@ def train(
         arguments = TrainingArguments(output_dir=str(folder), remove_unused_columns=False, **DEFAULTS | pin | options)
     except (TypeError, ValueError) as error:
         raise OptionError(f"trainer: {str(error).splitlines()[0]}") from error
-    if arguments.dataloader_num_workers:
-        quiet_tokenizers()
     trainer = RankingTrainer(model, arguments, groups, GroupCollator(builder, queries), loss)
     trainer.remove_callback(PrinterCallback)
     if not arguments.disable_tqdm:

@@ -1,0 +1,194 @@
+"""What share of its time the model waits for data: `python benchmarks/feed.py [length] [workers]`.
+
+Training steps (a group of 1 + 3 documents) and re-ranking batches (4,096 word pieces at most) of the pydocs collection
+run PASSES times over in one process, each time under all conditions in turn; the table has medians. Stages of the
+feed add up to the waiting where no worker helps. The JSON with machine and versions goes to
+benchmarks/results/feed.json.
+"""
+
+import json
+import platform
+import statistics
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from importlib.metadata import version
+from itertools import islice
+from pathlib import Path
+
+import torch
+from tqdm import tqdm
+
+from socialgraph.data import GraphBuilder, TermStatistics, Tokens, TrainingGroups, WeightCache, load_pydocs
+from socialgraph.edges import DynamicCentrality, DynamicDistance, SocialEdges, StaticCentrality, StaticDistance
+from socialgraph.nn import Socialformer
+from socialgraph.partition import EdgeCircles, Windows
+from socialgraph.ranking import BM25, listwise_cross_entropy, retrieve_candidates
+from socialgraph.ranking.rerank import ahead, batches
+
+PASSES = 3
+BATCHES = 3
+BUDGET = 4096
+STAGES = ("texts", "dynamic centrality", "edges and circles")
+
+
+def main(length: int = 512, workers: int = 2) -> None:
+    """Time every stage under every condition."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    collection = retrieve_candidates(load_pydocs(), BM25(), 20)
+    folder = tempfile.TemporaryDirectory()
+    edges = SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance(), DynamicCentrality("minilm")])
+    began = time.perf_counter()
+    stored = Tokens.stored(collection.documents, "minilm", length, cache=folder.name)
+    built = time.perf_counter() - began
+    counts = TermStatistics.of(stored, collection.documents)
+    counted = time.perf_counter() - began - built
+    singly = Tokens("minilm", length, cache_size=0)
+    began = time.perf_counter()
+    for document in collection.documents.values():
+        singly.document(document)
+    one_by_one = time.perf_counter() - began
+
+    def builder(tokens: Tokens, cache: WeightCache) -> GraphBuilder:
+        passages, circles = Windows(128), EdgeCircles(k=max(1, length // 128))
+        return GraphBuilder(collection.documents, tokens, counts, edges, circles, passages, device=device, cache=cache)
+
+    nothing, kept = WeightCache(size=0), WeightCache()
+    conditions = {
+        "nothing kept": (builder(Tokens("minilm", length, cache_size=0), nothing), 0),
+        "store": (builder(stored, nothing), 0),
+        f"store, {workers} workers": (builder(stored, nothing), workers),
+        "store and weights": (builder(stored, kept), 0),
+        f"store and weights, {workers} workers": (builder(stored, kept), workers),
+    }
+    model = Socialformer.from_backbone("minilm").to(device)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)
+    work = {"training": training(collection), "re-ranking": reranking(collection, stored)}
+
+    def step(kind: str, graph: object) -> None:
+        model.train(kind == "training")
+        if kind == "training":
+            group, relevant = (torch.tensor(x, device=device) for x in ([0, 0, 0, 0], [True, False, False, False]))
+            model(graph, lambda scores: listwise_cross_entropy(scores, group, relevant)).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        else:
+            with torch.inference_mode():
+                model(graph).tolist()
+        if device == "cuda":
+            torch.cuda.synchronize()
+
+    times: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for number in tqdm(range(PASSES + 1), desc="passes"):  # the first one warms up, and fills the cache
+        for kind, items in work.items():
+            for condition, (feed, helpers) in conditions.items():
+                stages, restore = watched(feed)
+                waiting, graphs = [], ahead(feed, items, helpers)
+                now = time.perf_counter()
+                for graph in graphs:
+                    ready = time.perf_counter()
+                    step(kind, graph)
+                    done = time.perf_counter()
+                    waiting.append((ready - now, done - ready))
+                    now = done
+                restore()
+                if number == 0:
+                    continue
+                found = times[kind, condition]
+                # Workers start with the first batch: what counts is how long the model waits once they run.
+                for wait, computed in waiting[1:] if helpers else waiting:
+                    found["waiting"].append(wait)
+                    found["model"].append(computed)
+                for stage, seconds in stages.items() if not helpers else ():
+                    found[stage] += seconds
+    result = {}
+    print(f"\nSocialformer (MiniLM), documents of {length} word pieces, {device}, float32: ms a batch, medians\n")
+    print(f"| work | kept | {' | '.join(STAGES)} | model | waiting | share |\n|---|---|{'---:|' * (len(STAGES) + 3)}")
+    for (kind, condition), found in times.items():
+        row = {name: 1e3 * statistics.median(values) for name, values in found.items()}
+        row["share"] = sum(found["waiting"]) / (sum(found["waiting"]) + sum(found["model"]))
+        result.setdefault(kind, {})[condition] = row
+        cells = [f"{row[name]:.1f}" if name in row else "" for name in (*STAGES, "model", "waiting")]
+        print(f"| {kind} | {condition} | {' | '.join(cells)} | {row['share']:.1%} |")
+    characters = sum(len(document.full_text) for document in collection.documents.values())
+    store = {
+        "documents": len(stored.store), "characters": characters, "bytes": size(Path(folder.name)),
+        "build seconds": built, "count seconds": counted, "one by one seconds": one_by_one,
+    }  # fmt: skip
+    print(f"\nstore: {store}")
+    packages = ("torch", "torch-geometric", "transformers", "tokenizers")
+    result |= {
+        "store": store,
+        "length": length,
+        "passes": PASSES,
+        "batches": BATCHES,
+        "token budget": BUDGET,
+        "device": torch.cuda.get_device_name() if device == "cuda" else device,
+        "threads": torch.get_num_threads(),
+        "processor": torch.cpu.get_capabilities().get("cpu_name") or platform.processor(),
+        "versions": {"python": platform.python_version()} | {package: version(package) for package in packages},
+    }
+    path = Path(__file__).parent / "results" / "feed.json"
+    path.write_text(json.dumps(result, indent=1) + "\n")
+    folder.cleanup()
+
+
+def training(collection):
+    """Return the pairs of some training steps."""
+    split = collection["train"]
+    groups = TrainingGroups(split, BATCHES, negatives=3)
+    return [[(g.query_id, split.queries[g.query_id], document) for document in g.document_ids] for g in groups]
+
+
+def reranking(collection, tokens):
+    """Return the pairs of some re-ranking batches, longest documents first."""
+    split = collection["test"]
+    pairs = [(query_id, split.queries[query_id], document) for query_id in split.queries
+             for document in split.candidates[query_id]]  # fmt: skip
+    lengths = dict(
+        zip(collection.documents, tokens.lengths(list(collection.documents), collection.documents), strict=True)
+    )
+    pairs.sort(key=lambda pair: -lengths[pair[2]])
+    cut = batches([lengths[pair[2]] for pair in pairs], BUDGET)
+    return [pairs[one.start : one.stop] for one in islice(cut, BATCHES)]
+
+
+def watched(builder):
+    """Note how long each stage of a builder takes; return the notes, and what ends it."""
+    stages = {stage: [] for stage in STAGES}
+    read, draw, weights = builder.read, builder.draw, builder.cache.weights
+
+    def noted(stage, function):
+        def call(*arguments):
+            began = time.perf_counter()
+            found = function(*arguments)
+            if torch.cuda.is_available():
+                torch.cuda.synchronize()
+            stages[stage].append(time.perf_counter() - began)
+            return found
+
+        return call
+
+    def drawn(batch):
+        began = time.perf_counter()
+        graph = draw(batch)
+        stages["edges and circles"].append(time.perf_counter() - began - stages["dynamic centrality"][-1])
+        return graph
+
+    builder.read, builder.draw = noted("texts", read), drawn
+    builder.cache.weights = noted("dynamic centrality", weights)
+
+    def restore():
+        del builder.read, builder.draw, builder.cache.weights
+
+    return stages, restore
+
+
+def size(folder: Path) -> int:
+    """Return the bytes of all files in a folder."""
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
