@@ -11,6 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -160,10 +161,13 @@ class TokenStore:
         Counted in one pass over the store, and kept beside it.
         """
         file = self.folder / f"frequency-{length}.npy"
-        if not file.exists():
-            with atomic_write(file, "wb") as opened:
-                np.save(opened, self._count(length), allow_pickle=False)
-        return torch.from_numpy(np.load(file, allow_pickle=False))
+        if file.exists():
+            return torch.from_numpy(np.load(file, allow_pickle=False))
+        frequency = self._count(length)
+        # Suppressed: a store of somebody else's, that may only be read, is counted each time.
+        with suppress(OSError), atomic_write(file, "wb") as opened:
+            np.save(opened, frequency, allow_pickle=False)
+        return torch.from_numpy(frequency)
 
     def _count(self, length: int) -> npt.NDArray[np.int64]:
         frequency = np.zeros(self.vocab_size, np.int64)

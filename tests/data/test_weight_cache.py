@@ -90,7 +90,7 @@ def test_a_later_run_repeats_exactly_from_the_folder(make, tmp_path):
     first, seen = make(WeightCache(folder=tmp_path / "weights")), {}
     assert_same(first, seen, pairs(0, 1))
     assert_same(first, seen, pairs(2, 5))
-    later = make(WeightCache(folder=tmp_path / "weights"))
+    later = make(WeightCache.at(tmp_path))
     assert_same(later, seen, pairs(5, 2, 1, 0))
     assert weighed(later) == 0
     copy = pickle.loads(pickle.dumps(later.cache))
