@@ -10,6 +10,7 @@ from socialgraph.data.collection import (
     check_candidates,
     hash_fraction,
     hash_split,
+    identity,
     ranked,
     relevant_documents,
 )
@@ -138,6 +139,12 @@ def test_values_and_items_of_a_store_are_one_pass():
     assert list(Stored().values()) == list(DOCUMENTS.values())
     assert list(Stored().items()) == list(DOCUMENTS.items())
     assert "three stored documents" in repr(Collection("c", Stored(), {}))
+
+
+def test_identity_changes_with_any_text():
+    assert identity(Stored()) == identity(DOCUMENTS) == identity(dict(DOCUMENTS))
+    for other in (Document("d2", "text d2", "title"), Document("d2", "text"), Document("d9", "text d2")):
+        assert identity(DOCUMENTS | {"d2": other}) != identity(DOCUMENTS)
 
 
 def test_collections_can_be_pickled_for_workers():

@@ -267,3 +267,10 @@ def test_wtq(shared):
     assert time.perf_counter() - began < 20  # about 2 s on a free machine
     assert sum(map(len, train.values())) == 1_410_900
     assert not loaded.held_out_documents() & {doc_id for scores in train.values() for doc_id in scores}
+
+
+def test_another_corpus_has_another_identity(folder):
+    documents = load_folder(folder).documents
+    assert load_folder(folder).documents.identity() == documents.identity()
+    corpus(folder, *map(json.dumps, CORPUS[:2] + [CORPUS[2] | {"text": "other text"}]))
+    assert load_folder(folder).documents.identity() != documents.identity()

@@ -228,3 +228,10 @@ def test_empty_queries_are_counted_and_left_out(monkeypatch):
 def test_an_unknown_id_is_an_input_error():
     with pytest.raises(InputError, match="knows no dataset 'nothing-like-it'"):
         irds.load_irds("nothing-like-it")
+
+
+def test_the_identity_of_documents_is_known_without_reading_them(monkeypatch, tmp_path):
+    library = SimpleNamespace(util=SimpleNamespace(home_path=lambda: tmp_path))
+    monkeypatch.setattr(irds, "_library", lambda: library)
+    assert irds.IrdsDocuments("a").identity() == irds.IrdsDocuments("a").identity()
+    assert irds.IrdsDocuments("a").identity() != irds.IrdsDocuments("b").identity()
