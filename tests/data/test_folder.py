@@ -270,7 +270,7 @@ def test_wtq(shared):
 
 
 def test_another_corpus_has_another_identity(folder):
-    documents = load_folder(folder).documents
-    assert load_folder(folder).documents.identity() == documents.identity()
-    corpus(folder, *map(json.dumps, CORPUS[:2] + [CORPUS[2] | {"text": "other text"}]))
-    assert load_folder(folder).documents.identity() != documents.identity()
+    identity = load_folder(folder).documents.identity()
+    assert load_folder(folder).documents.identity() == identity
+    corpus(folder, *map(json.dumps, [*CORPUS[:2], CORPUS[2] | {"text": "other text"}]))
+    assert load_folder(folder).documents.identity() != identity
