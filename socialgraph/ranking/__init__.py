@@ -1,6 +1,6 @@
 """Who wins: first stage, training, re-ranking, measures, significance."""
 
-from socialgraph.ranking.evaluate import Evaluation, TTest, evaluate, paired_t_test
+from socialgraph.ranking.evaluate import Evaluation, TTest, evaluate, holm, paired_t_test
 from socialgraph.ranking.first_stage import BM25, QueryLikelihood, Retriever, retrieve_candidates
 from socialgraph.ranking.interpolate import choose_weight, interpolate
 from socialgraph.ranking.losses import (
@@ -28,6 +28,7 @@ __all__ = [
     "choose_weight",
     "encode_collection",
     "evaluate",
+    "holm",
     "interpolate",
     "listwise_cross_entropy",
     "loss_resolver",
