@@ -6,18 +6,16 @@ feed add up to the waiting where no worker helps. The JSON with machine and vers
 benchmarks/results/feed.json.
 """
 
-import json
-import platform
 import statistics
 import sys
 import tempfile
 import time
 from collections import defaultdict
-from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 
 import torch
+from measure import table, write
 from tqdm import tqdm
 
 from socialgraph.data import GraphBuilder, TermStatistics, Tokens, TrainingGroups, WeightCache, load_pydocs
@@ -102,36 +100,25 @@ def main(length: int = 512, workers: int = 2) -> None:
                     found["model"].append(computed)
                 for stage, seconds in stages.items() if not helpers else ():
                     found[stage] += seconds
-    result = {}
-    print(f"\nSocialformer (MiniLM), documents of {length} word pieces, {device}, float32: ms a batch, medians\n")
-    print(f"| work | kept | {' | '.join(STAGES)} | model | waiting | share |\n|---|---|{'---:|' * (len(STAGES) + 3)}")
+    result: dict[str, dict[str, dict[str, float]]] = {}
+    rows = []
     for (kind, condition), found in times.items():
         row = {name: 1e3 * statistics.median(values) for name, values in found.items()}
         row["share"] = sum(found["waiting"]) / (sum(found["waiting"]) + sum(found["model"]))
         result.setdefault(kind, {})[condition] = row
         cells = [f"{row[name]:.1f}" if name in row else "" for name in (*STAGES, "model", "waiting")]
-        print(f"| {kind} | {condition} | {' | '.join(cells)} | {row['share']:.1%} |")
+        rows.append([f"{kind}: {condition}", *cells, f"{row['share']:.1%}"])
+    print(f"\nSocialformer (MiniLM), documents of {length} word pieces, {device}, float32: median ms a batch")
+    table(["kept", *STAGES, "model", "waiting", "share"], rows)
     characters = sum(len(document.full_text) for document in collection.documents.values())
     store = {
         "documents": len(stored.store), "characters": characters, "bytes": size(Path(folder.name)),
         "build seconds": built, "count seconds": counted, "one by one seconds": one_by_one,
     }  # fmt: skip
     print(f"\nstore: {store}")
-    packages = ("torch", "torch-geometric", "transformers", "tokenizers")
-    result |= {
-        "store": store,
-        "length": length,
-        "passes": PASSES,
-        "batches": BATCHES,
-        "token budget": BUDGET,
-        "device": torch.cuda.get_device_name() if device == "cuda" else device,
-        "threads": torch.get_num_threads(),
-        "processor": torch.cpu.get_capabilities().get("cpu_name") or platform.processor(),
-        "versions": {"python": platform.python_version()} | {package: version(package) for package in packages},
-    }
-    path = Path(__file__).parent / "results" / "feed.json"
-    path.write_text(json.dumps(result, indent=1) + "\n")
     folder.cleanup()
+    about = {"length": length, "passes": PASSES, "batches": BATCHES, "token budget": BUDGET}
+    write("feed", {"milliseconds": result, "store": store, **about})
 
 
 def training(collection):

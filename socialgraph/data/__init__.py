@@ -7,6 +7,7 @@ from socialgraph.data.folder import load_folder
 from socialgraph.data.graph import DocumentGraph, document_graph
 from socialgraph.data.groups import Group, GroupCollator, TrainingGroups
 from socialgraph.data.irds import load_irds
+from socialgraph.data.passage_bm25 import PassageBM25
 from socialgraph.data.pydocs import load_pydocs
 from socialgraph.data.statistics import TermStatistics
 from socialgraph.data.token_store import TokenStore
@@ -21,6 +22,7 @@ __all__ = [
     "GraphBuilder",
     "Group",
     "GroupCollator",
+    "PassageBM25",
     "Split",
     "TermStatistics",
     "TokenStore",

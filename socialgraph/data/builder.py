@@ -11,11 +11,12 @@ from torch_geometric.data import Batch
 
 from socialgraph.data.circles import compose
 from socialgraph.data.collection import Document
-from socialgraph.data.graph import DocumentGraph, connect, document_graph, gather, weigh
+from socialgraph.data.graph import DocumentGraph, connect, document_graph, gather, rate, weigh
+from socialgraph.data.passage_bm25 import PassageBM25
 from socialgraph.data.statistics import TermStatistics
 from socialgraph.data.tokens import Tokens
 from socialgraph.data.weight_cache import WeightCache
-from socialgraph.edges import Centrality, EdgeSampler, coin_key
+from socialgraph.edges import Centrality, EdgeSampler, SparseEdges, coin_key
 from socialgraph.errors import InputError, OptionError
 from socialgraph.partition import Partition
 
@@ -30,6 +31,7 @@ class GraphBuilder:
         edges: draws the graph; None where nobody reads it.
         circles: gathers friend circles; None for passages only.
         passages: cuts the passages; None for friend circles only.
+        relevance: rates every circle for the query, for models that choose among them; the graph's ``circle_score``.
         joint: the query is part of the graph, whose nodes are ``[CLS] query [SEP] document [SEP]``: for models that
             read the document as a whole, along its edges.
         seed: of the coins. The graph of a pair is a function of seed, ids and texts alone.
@@ -49,13 +51,16 @@ class GraphBuilder:
         edges: EdgeSampler | None = None,
         circles: Partition | None = None,
         passages: Partition | None = None,
+        relevance: PassageBM25 | None = None,
         joint: bool = False,
         seed: int = 0,
         device: torch.device | str = "cpu",
         cache: WeightCache | None = None,
     ) -> None:
-        if joint and (edges is None or circles is not None or passages is not None):
-            raise OptionError("a joint graph is read along its edges: it needs edges, no circles and no passages")
+        if joint and (edges is None or any(x is not None for x in (circles, passages, relevance))):
+            raise OptionError(
+                "a joint graph is read along its edges: it needs edges, no circles, passages or relevance"
+            )
         if not joint and circles is None and passages is None:
             raise OptionError("a graph needs circles, passages or both, got neither")
         if circles is not None and edges is None:
@@ -66,6 +71,7 @@ class GraphBuilder:
         self.edges = edges.to(device) if edges is not None else None
         self.circles = circles
         self.passages = passages
+        self.relevance = relevance
         self.joint = joint
         self.seed = seed
         self.device = torch.device(device)
@@ -142,6 +148,8 @@ class GraphBuilder:
                 if isinstance(pattern, Centrality):
                     weights = self.cache.weights(pattern, batch) if pattern.costly else pattern.weights(batch)
                     weigh(batch, pattern.name, weights)
+            if isinstance(self.edges, SparseEdges):
+                weigh(batch, "hub_mask", self.edges.hubs(batch))
             connect(batch, *self.edges(batch))
         else:
             nothing = torch.empty(2, 0, dtype=torch.long, device=self.device)
@@ -149,4 +157,6 @@ class GraphBuilder:
         if not self.joint:
             layout = (batch.edge_index, batch.batch, batch.num_graphs, batch.edge_weight)
             gather(batch, *compose(self.passages, self.circles, *layout))
+            if self.relevance is not None:
+                rate(batch, self.relevance(batch, self.statistics))
         return batch

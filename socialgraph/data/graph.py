@@ -26,6 +26,7 @@ class DocumentGraph(Data):
         tfidf: weight of each token, ``[L]`` float64, and further weights under their pattern's name.
         segment: of a joint graph, whose nodes are ``[CLS] query [SEP] document [SEP]``: 0 up to the first [SEP], 1
             after it, ``[L]`` int64.
+        hub_mask: which nodes hear all and are heard by all, ``[L]`` bool, where the edges have such rules.
         edge_index: friendships, both directions, no self-loops, sorted, ``[2, E]``. (A joint graph's edges
             lead from who is heard to who listens, and some have one direction only.)
         edge_weight: the probability each edge had, ``[E]`` float32.
@@ -33,6 +34,7 @@ class DocumentGraph(Data):
             circle. A node may belong to many circles, or to none.
         leader_index: the leader of each circle, one of its members, ``[C]``.
         passage_mask: which circles are passages, led by their [CLS], ``[C]`` bool.
+        circle_score: how well each circle answers the query, ``[C]`` float32, where the builder was asked for it.
     """
 
     @property
@@ -87,6 +89,12 @@ def gather(batch: Batch, circle_index: Tensor, leader_index: Tensor, passage_mas
     _attach(batch, "circle_index", circle_index, members, first)
     _attach(batch, "leader_index", leader_index, circles, batch.ptr[:-1])
     _attach(batch, "passage_mask", passage_mask, circles, torch.zeros_like(circles))
+
+
+def rate(batch: Batch, circle_score: Tensor) -> None:
+    """Give the circles of a batch of graphs a score, such that ``batch[i]`` finds its own."""
+    circles = torch.bincount(batch.batch[batch.leader_index], minlength=batch.num_graphs)
+    _attach(batch, "circle_score", circle_score, circles, torch.zeros_like(circles))
 
 
 def weigh(batch: Batch, name: str, weight: Tensor) -> None:

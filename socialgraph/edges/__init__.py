@@ -1,12 +1,20 @@
 """Who knows whom: probability patterns over pairs of tokens, and the sampler that draws edges from them."""
 
 from socialgraph.edges.affinity import Affinity, LowRank, Mixture, mix
+from socialgraph.edges.bigbird import BigBirdEdges
+from socialgraph.edges.block_attention import BlockHubs, BlockWindow, RandomBlocks
 from socialgraph.edges.coins import COIN_SIDES, coin_key
 from socialgraph.edges.dynamic_centrality import DynamicCentrality
 from socialgraph.edges.dynamic_distance import DynamicDistance
 from socialgraph.edges.edge_sampler import EdgeSampler
+from socialgraph.edges.hubs import Hubs, QueryHubs, SentenceHubs
+from socialgraph.edges.longformer import LongformerEdges
 from socialgraph.edges.pattern import Centrality, Pattern
+from socialgraph.edges.qds import QDSEdges
+from socialgraph.edges.reading_order import ReadingOrder
+from socialgraph.edges.sliding_window import SlidingWindow
 from socialgraph.edges.social import SocialEdges
+from socialgraph.edges.sparse import Rule, SparseEdges
 from socialgraph.edges.static_centrality import StaticCentrality
 from socialgraph.edges.static_distance import StaticDistance
 from socialgraph.edges.uniform import Uniform
@@ -14,14 +22,27 @@ from socialgraph.edges.uniform import Uniform
 __all__ = [
     "COIN_SIDES",
     "Affinity",
+    "BigBirdEdges",
+    "BlockHubs",
+    "BlockWindow",
     "Centrality",
     "DynamicCentrality",
     "DynamicDistance",
     "EdgeSampler",
+    "Hubs",
+    "LongformerEdges",
     "LowRank",
     "Mixture",
     "Pattern",
+    "QDSEdges",
+    "QueryHubs",
+    "RandomBlocks",
+    "ReadingOrder",
+    "Rule",
+    "SentenceHubs",
+    "SlidingWindow",
     "SocialEdges",
+    "SparseEdges",
     "StaticCentrality",
     "StaticDistance",
     "Uniform",

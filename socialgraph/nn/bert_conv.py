@@ -10,6 +10,7 @@ from torch_geometric.utils import softmax
 
 from socialgraph.errors import OptionError
 from socialgraph.nn.attention import segment_attention
+from socialgraph.nn.masked_attention import Attend
 
 
 class BertConv(MessagePassing):
@@ -113,6 +114,23 @@ class BertConv(MessagePassing):
             size=(x.size(0), leader.numel()),
         )
         return self._transform(listener, heard.flatten(1))
+
+    def along(self, x: Tensor, attend: Attend, rows: Tensor | None = None) -> Tensor:
+        """Compute the layer with any attention.
+
+        Args:
+            x: states, ``[N, hidden_size]``.
+            attend: ``(query [R, heads, d], key [N, heads, d], value [N, heads, d]) -> [R, heads, d]``, such as
+                :func:`~socialgraph.nn.masked_attention.masked_attention` gives.
+            rows: the rows of ``x`` that listen, ``[R]``; all of them by default.
+
+        Returns:
+            The states of who listens, ``[R, hidden_size]``.
+        """
+        listener = x if rows is None else x[rows]
+        shape = (-1, self.num_heads, self.hidden_size // self.num_heads)
+        query, key, value = (m(s).view(shape) for m, s in ((self.query, listener), (self.key, x), (self.value, x)))
+        return self._transform(listener, attend(query, key, value).flatten(1))
 
     def message(self, query_i: Tensor, key_j: Tensor, value_j: Tensor, index: Tensor, size_i: int | None) -> Tensor:
         """Return what each edge brings: the source's value times the target's attention."""

@@ -52,7 +52,8 @@ class BertRanker(
         cls_token_id: id of [CLS].
         sep_token_id: id of [SEP].
         backbone: name of the BERT it started from, kept for the tokenizer.
-        attention: backend of :func:`~socialgraph.nn.segment_attention`; None chooses by device.
+        attention: backend of :func:`~socialgraph.nn.segment_attention` (of a sparse transformer,
+            :func:`~socialgraph.nn.masked_attention`); None chooses by device.
     """
 
     #: names of the stages of training, in their order; most models have one

@@ -1,4 +1,4 @@
-"""What a circle reads: [CLS] query [SEP] members [SEP], all circles of a batch packed one after the other."""
+"""What a BERT reads, packed one after the other: a circle with its query, or each of them alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Sequences:
     Attributes:
         token: word pieces, ``[T]``.
         position: place within the sequence, from 0, ``[T]``.
-        segment: 0 up to the first [SEP], 1 after it, ``[T]``.
+        segment: 0 up to the first [SEP], 1 after it; 0 in queries and passages alone, ``[T]``.
         ptr: bounds of the sequences, ``[C + 1]``.
         leader: where in T each circle's leader stands, ``[C]``.
         document: each circle's document, sorted, ``[C]``.
@@ -87,4 +87,79 @@ def circle_sequences(graph: Data, cls: int, sep: int, leader: str = "central") -
         leader=lead,
         document=document,
         document_ptr=cumsum(torch.bincount(document, minlength=graph.query_length.numel())),
+    )
+
+
+def passage_sequences(graph: Data, cls: int, sep: int, marker: int | None = None) -> Sequences:
+    """Lay out every circle without the query, ``[CLS] marker members [SEP]``, all in segment 0 and led by [CLS].
+
+    Args:
+        graph: with ``input_ids``, ``query_length``, ``circle_index`` and ``leader_index``.
+        cls: id of [CLS].
+        sep: id of [SEP].
+        marker: id of a word piece that tells a document from a query; None for none.
+    """
+    node, circle = graph.circle_index
+    batch = getattr(graph, "batch", None)
+    document = torch.zeros_like(graph.leader_index) if batch is None else batch[graph.leader_index]
+    size = torch.bincount(circle, minlength=graph.leader_index.numel())
+    first = 1 if marker is None else 2  # the place of the first member
+    ptr = cumsum(size + first + 1)
+    start = ptr[:-1]
+    owner = torch.repeat_interleave(ptr.diff())
+    position = torch.arange(owner.numel(), device=owner.device) - start[owner]
+
+    token = torch.full_like(position, sep)
+    token[start] = cls
+    if marker is not None:
+        token[start + 1] = marker
+    # Members are sorted by circle: only what frames them pushes them apart.
+    token[torch.arange(node.numel(), device=node.device) + circle * (first + 1) + first] = graph.input_ids[node]
+    return Sequences(
+        token=token,
+        position=position,
+        segment=torch.zeros_like(token),
+        ptr=ptr,
+        leader=start,
+        document=document,
+        document_ptr=cumsum(torch.bincount(document, minlength=graph.query_length.numel())),
+    )
+
+
+def query_sequences(
+    graph: Data, cls: int, sep: int, mask: int, length: int = 32, marker: int | None = None
+) -> Sequences:
+    """Lay out the query of every document alone, ``[CLS] marker query [SEP] [MASK] ... [MASK]``, all in segment 0.
+
+    All have ``length`` tokens; a longer query is cut before its [SEP].
+
+    Args:
+        graph: with ``query_ids`` and ``query_length``.
+        cls: id of [CLS].
+        sep: id of [SEP].
+        mask: id of [MASK].
+        length: tokens of each, at least the two or three that frame the query.
+        marker: id of a word piece that tells a query from a document; None for none.
+    """
+    first = 1 if marker is None else 2  # the place of the first word piece
+    size = graph.query_length.clamp(max=length - first - 1)[:, None]
+    start = (graph.query_length.cumsum(0) - graph.query_length)[:, None]
+    amount = size.numel()
+    position = torch.arange(length, device=size.device).expand(amount, length)
+    token = torch.full_like(position, mask)
+    token[:, 0] = cls
+    if marker is not None:
+        token[:, 1] = marker
+    in_query = (position >= first) & (position < first + size)
+    token[in_query] = graph.query_ids[(start + position - first)[in_query]]
+    token[position == first + size] = sep
+    document = torch.arange(amount + 1, device=size.device)
+    return Sequences(
+        token=token.flatten(),
+        position=position.flatten(),
+        segment=torch.zeros_like(token).flatten(),
+        ptr=document * length,
+        leader=document[:-1] * length,
+        document=document[:-1],
+        document_ptr=document,
     )

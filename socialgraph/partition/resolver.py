@@ -5,19 +5,28 @@ from __future__ import annotations
 from typing import Any
 
 from socialgraph.errors import OptionError
+from socialgraph.partition.blocks import Blocks
 from socialgraph.partition.edge_circles import EdgeCircles
 from socialgraph.partition.node_circles import NodeCircles
 from socialgraph.partition.partition import Partition
+from socialgraph.partition.whole import Whole
 from socialgraph.partition.windows import Windows
 
-PARTITIONS: dict[str, type[Partition]] = {"node": NodeCircles, "edge": EdgeCircles, "windows": Windows}
+PARTITIONS: dict[str, type[Partition]] = {
+    "node": NodeCircles,
+    "edge": EdgeCircles,
+    "windows": Windows,
+    "blocks": Blocks,
+    "whole": Whole,
+}
 
 
 def partition_resolver(query: str | type[Partition] | Partition, **options: Any) -> Partition:
     """Return the partition that ``query`` names.
 
     Args:
-        query: "node", "edge", "windows", a subclass of :class:`Partition`, or an instance (returned as it is).
+        query: "node", "edge", "windows", "blocks", "whole", a subclass of :class:`Partition`, or an instance
+            (returned as it is).
         options: arguments of the constructor.
 
     Raises:

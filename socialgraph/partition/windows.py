@@ -11,22 +11,33 @@ from socialgraph.partition.partition import Partition
 
 
 class Windows(Partition):
-    """Consecutive windows of fixed size: the passages of MaxP, PARADE and Socialformer. Edges are ignored.
+    """Consecutive windows of fixed size: the passages of MaxP, PARADE, IDCM and Socialformer. Edges are ignored.
 
-    The first node stands as the leader; in a model a passage is led by its [CLS].
+    Every token is one window's own. A window may read neighbours along, which lends it context: IDCM's chunks
+    (Hofstätter et al., SIGIR 2021) have 50 tokens and read 7 along on each side, ``Windows(50, 7, 7)``; PARADE's
+    passages (Li et al., 2020) have 225 tokens with a stride of 200, ``Windows(200, after=25)``. So a window begins
+    every ``size`` tokens as long as there are any, even where the one before it reads all that is left.
+
+    The first token of its own stands as the leader; in a model a passage is led by its [CLS].
 
     Args:
-        size: tokens of a window; the last one of a document may be shorter.
+        size: tokens of a window's own; the last one of a document may have fewer.
+        before: tokens before them that are read along, as far as the document has them.
+        after: tokens after them that are read along.
 
     Raises:
-        OptionError: size < 1.
+        OptionError: size < 1, or before or after < 0.
     """
 
-    def __init__(self, size: int = 128) -> None:
+    def __init__(self, size: int = 128, before: int = 0, after: int = 0) -> None:
         super().__init__()
         if size < 1:
             raise OptionError(f"the window size must be at least 1, got {size}")
+        if before < 0 or after < 0:
+            raise OptionError(f"a window reads 0 or more tokens along, got before={before} and after={after}")
         self.size = size
+        self.before = before
+        self.after = after
 
     def forward(
         self, edge_index: Tensor, batch: Tensor, batch_size: int, edge_weight: Tensor | None = None
@@ -34,8 +45,12 @@ class Windows(Partition):
         """Return the windows of every document; an empty document has none."""
         node = torch.arange(batch.numel(), device=batch.device)
         ptr = cumsum(torch.bincount(batch, minlength=batch_size))
-        first = (node - ptr[batch]) % self.size == 0
-        return torch.stack([node, first.long().cumsum(0) - 1]), node[first]
+        leader = node[(node - ptr[batch]) % self.size == 0]
+        start = torch.maximum(leader - self.before, ptr[batch[leader]])
+        end = torch.minimum(leader + self.size + self.after, ptr[batch[leader] + 1])
+        circle = torch.repeat_interleave(end - start)
+        rank = torch.arange(circle.numel(), device=batch.device) - cumsum(end - start)[circle]
+        return torch.stack([start[circle] + rank, circle]), leader
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(size={self.size})"
+        return f"{type(self).__name__}(size={self.size}, before={self.before}, after={self.after})"

@@ -1,25 +1,42 @@
 """Who wins: first stage, training, re-ranking, measures, significance."""
 
-from socialgraph.ranking.evaluate import Evaluation, TTest, evaluate, paired_t_test
+from socialgraph.ranking.evaluate import Evaluation, TTest, evaluate, holm, paired_t_test
 from socialgraph.ranking.first_stage import BM25, QueryLikelihood, Retriever, retrieve_candidates
 from socialgraph.ranking.interpolate import choose_weight, interpolate
-from socialgraph.ranking.listwise import listwise_cross_entropy
+from socialgraph.ranking.losses import (
+    LOSSES,
+    binary_cross_entropy,
+    listwise_cross_entropy,
+    loss_resolver,
+    pairwise_hinge,
+    ranknet,
+)
 from socialgraph.ranking.rerank import rerank
+from socialgraph.ranking.stored import VectorStore, encode_collection, rerank_stored
 from socialgraph.ranking.train import RankingTrainer, train
 
 __all__ = [
     "BM25",
+    "LOSSES",
     "Evaluation",
     "QueryLikelihood",
     "RankingTrainer",
     "Retriever",
     "TTest",
+    "VectorStore",
+    "binary_cross_entropy",
     "choose_weight",
+    "encode_collection",
     "evaluate",
+    "holm",
     "interpolate",
     "listwise_cross_entropy",
+    "loss_resolver",
     "paired_t_test",
+    "pairwise_hinge",
+    "ranknet",
     "rerank",
+    "rerank_stored",
     "retrieve_candidates",
     "train",
 ]

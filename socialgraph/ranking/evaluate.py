@@ -120,3 +120,25 @@ def paired_t_test(first: Mapping[str, float], second: Mapping[str, float]) -> TT
         return TTest(constant, statistic, 0.0 if constant else 1.0, len(first))
     result = scipy.stats.ttest_rel(x, y)
     return TTest(mean, float(result.statistic), float(result.pvalue), len(first))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    r"""Return p values adjusted for being many, in the order given: compare each with the level as it is.
+
+    Sorted from the smallest, the i-th of m is multiplied by how many are left; none falls below the one before it.
+
+    .. math:: \tilde p_{(i)} = \min\big(1, \max_{j \le i} (m - j + 1)\, p_{(j)}\big)
+
+    The chance of any false discovery then stays below the level. Holm, "A simple sequentially rejective multiple test
+    procedure", Scandinavian Journal of Statistics, 1979.
+
+    Raises:
+        OptionError: a value outside of 0 to 1.
+    """
+    if not all(0 <= p <= 1 for p in p_values):
+        raise OptionError(f"p values lie from 0 to 1, got {list(p_values)}")
+    adjusted, highest = [0.0] * len(p_values), 0.0
+    for place, index in enumerate(sorted(range(len(p_values)), key=lambda index: p_values[index])):
+        highest = max(highest, min(1.0, (len(p_values) - place) * p_values[index]))
+        adjusted[index] = highest
+    return adjusted

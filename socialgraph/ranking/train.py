@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,13 @@ from transformers import (
 from socialgraph.data.builder import GraphBuilder
 from socialgraph.data.groups import GroupCollator, TrainingGroups
 from socialgraph.errors import OptionError
-from socialgraph.ranking.listwise import listwise_cross_entropy
+from socialgraph.nn.bert_ranker import BertRanker
+from socialgraph.ranking.losses import Loss, loss_resolver
 
 logger = logging.getLogger(__name__)
 
-Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
+#: how the names of BERT's parameters begin, in every :class:`~socialgraph.nn.BertRanker`
+BERT = ("embedding.", "layers.")
 
 #: what the paper says (section 4.3), and what keeps the library quiet
 DEFAULTS: dict[str, Any] = {
@@ -46,12 +49,16 @@ class RankingTrainer(Trainer):
 
     Args:
         model: makes a loss of a batch of document graphs and an objective, see
-            :class:`~socialgraph.nn.BertRanker`.
+            :class:`~socialgraph.nn.BertRanker`. One whose ``forward`` takes no ``objective`` makes scores of a batch.
         arguments: of the training; batch sizes count groups (queries), not documents.
         groups: what is trained on.
         collator: builds the graphs.
-        loss: of scores, group and relevant; see :func:`~socialgraph.ranking.listwise_cross_entropy`.
+        loss: a name or a function of scores, group and relevant; see :func:`~socialgraph.ranking.loss_resolver`.
+        head_learning_rate: of all parameters that are not BERT's; None: they have the same as BERT's.
         options: further arguments of ``transformers.Trainer``.
+
+    Raises:
+        OptionError: no such loss, or a learning rate below 0.
     """
 
     def __init__(
@@ -60,11 +67,16 @@ class RankingTrainer(Trainer):
         arguments: TrainingArguments,
         groups: TrainingGroups,
         collator: GroupCollator,
-        loss: Loss = listwise_cross_entropy,
+        loss: str | Loss = "listwise",
+        head_learning_rate: float | None = None,
         **options: Any,
     ) -> None:
+        if head_learning_rate is not None and head_learning_rate < 0:
+            raise OptionError(f"head_learning_rate must be 0 or more, got {head_learning_rate}")
+        self.loss = loss_resolver(loss)
+        self.head_learning_rate = head_learning_rate
+        self.takes_objective = "objective" in inspect.signature(model.forward).parameters
         super().__init__(model, arguments, train_dataset=groups, data_collator=collator, **options)
-        self.loss = loss
 
     def compute_loss(
         self,
@@ -78,8 +90,25 @@ class RankingTrainer(Trainer):
         def objective(scores: Tensor) -> Tensor:
             return self.loss(scores.float(), inputs["group"], inputs["relevant"])
 
-        loss = model(self.data_collator.builder.finish(inputs["graph"]), objective)
+        graph = self.data_collator.builder.finish(inputs["graph"])
+        loss = model(graph, objective) if self.takes_objective else objective(model(graph))
         return (loss, {}) if return_outputs else loss
+
+    def create_optimizer(self, model: torch.nn.Module | None = None) -> torch.optim.Optimizer:
+        """Make the library's optimizer; where the head has its own rate, its groups are cut in two."""
+        is_new = self.optimizer is None
+        optimizer: torch.optim.Optimizer = super().create_optimizer(model)
+        if is_new and self.head_learning_rate is not None:
+            named = (self.model if model is None else model).named_parameters()
+            head = {id(parameter) for name, parameter in named if not name.startswith(BERT)}
+            bert, rest = [], []
+            for group in optimizer.param_groups:
+                bert.append({**group, "params": [p for p in group["params"] if id(p) not in head]})
+                mine = [p for p in group["params"] if id(p) in head]
+                rest.append({**group, "params": mine, "lr": self.head_learning_rate})
+            # in place, because the scheduler and checkpoints read this list
+            optimizer.param_groups[:] = [group for group in bert + rest if group["params"]]
+        return optimizer
 
 
 class LogLines(TrainerCallback):
@@ -112,7 +141,9 @@ def train(
     groups: TrainingGroups,
     queries: dict[str, str],
     folder: str | Path,
-    loss: Loss = listwise_cross_entropy,
+    loss: str | Loss = "listwise",
+    head_learning_rate: float | None = None,
+    stage: str | None = None,
     resume: bool | str = False,
     **options: Any,
 ) -> list[dict[str, float]]:
@@ -125,20 +156,27 @@ def train(
         groups: what is trained on, in this order.
         queries: query id -> text.
         folder: where checkpoints go (with ``save_strategy="steps"``).
-        loss: see :class:`RankingTrainer`.
+        loss: "listwise" (the paper), "hinge", "ranknet", "binary", or a function; see :class:`RankingTrainer`.
+        head_learning_rate: of all parameters that are not BERT's, as KeyB has it (2e-5 for BERT and 1e-3 for the linear
+            layer; Li, Popa, Chagnon, Cinar and Gaussier, TOIS 2023); None: as BERT's. The schedule scales both.
+        stage: which of the model's stages of training this is; None: the one that it is in.
         resume: True goes on from the last checkpoint in ``folder``, a path from that one.
         options: arguments of ``transformers.TrainingArguments``, over the paper's defaults: AdamW with
             learning rate 1e-5, batches of 8 queries, one epoch.
 
     Raises:
-        OptionError: an argument that the library does not know or refuses.
+        OptionError: an argument that the library does not know or refuses, no such loss, or no such stage.
     """
+    if stage is not None:
+        if not isinstance(model, BertRanker):
+            raise OptionError(f"{type(model).__name__} has no stages of training, got stage={stage!r}")
+        model.enter(stage)
     try:
         pin = {"dataloader_pin_memory": builder.device.type == "cuda"}
         arguments = TrainingArguments(output_dir=str(folder), remove_unused_columns=False, **DEFAULTS | pin | options)
     except (TypeError, ValueError) as error:
         raise OptionError(f"trainer: {str(error).splitlines()[0]}") from error
-    trainer = RankingTrainer(model, arguments, groups, GroupCollator(builder, queries), loss)
+    trainer = RankingTrainer(model, arguments, groups, GroupCollator(builder, queries), loss, head_learning_rate)
     trainer.remove_callback(PrinterCallback)
     if not arguments.disable_tqdm:
         trainer.remove_callback(ProgressCallback)

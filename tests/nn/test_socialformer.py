@@ -66,26 +66,6 @@ def test_untrained_model_is_bert_on_each_circle(tiny_bert, leader, inter_circle)
             torch.testing.assert_close(model(batch)[number], expected, atol=1e-5, rtol=0)
 
 
-def test_parade_is_the_maximum_over_windows(tiny_bert):
-    folder, bert = tiny_bert
-    batch = document_batch(lengths=(50, 20), k=1)
-    assert not batch.passage_mask.all()
-    windows = document_batch(lengths=(50, 20))
-    from socialgraph.data.circles import compose
-    from socialgraph.data.graph import gather
-    from socialgraph.partition import Windows
-
-    gather(windows, *compose(Windows(16), None, windows.edge_index, windows.batch, 2))
-    model = PARADE.from_backbone(folder).eval()
-    cls = []
-    with torch.no_grad():
-        for ids, _, first in circle_texts(windows):
-            types = [0] * first + [1] * (len(ids) - first)
-            cls.append(bert(torch.tensor([ids]), token_type_ids=torch.tensor([types])).last_hidden_state[0, 0])
-        pooled = torch.stack([torch.stack(cls[:4]).max(0).values, torch.stack(cls[4:]).max(0).values])
-        torch.testing.assert_close(model(windows), model.score(pooled)[:, 0], atol=1e-5, rtol=0)
-
-
 def train_a_little(model):
     """Move every weight away from its start, so that W^C, heads and biases all matter."""
     torch.manual_seed(1)

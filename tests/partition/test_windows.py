@@ -10,6 +10,7 @@ from graphs import HARD, collate, from_pairs, random_graph
 
 from socialgraph.errors import OptionError
 from socialgraph.partition import Windows
+from socialgraph.partition.whole import Whole
 
 
 def expected(lengths: list[int], size: int) -> tuple[list[list[int]], list[int]]:
@@ -95,3 +96,45 @@ def test_default_is_the_papers() -> None:
 def test_size_out_of_range(size: int) -> None:
     with pytest.raises(OptionError, match=str(size)):
         Windows(size=size)
+
+
+@pytest.mark.parametrize(("size", "before", "after"), [(50, 7, 7), (200, 0, 25), (3, 2, 0), (1, 5, 4), (4, 0, 9)])
+def test_neighbours_are_read_along(size: int, before: int, after: int) -> None:
+    lengths = [0, 1, size - 1, size, size + 1, 413, 0, 2 * size + after]
+    members: list[list[int]] = []
+    leaders: list[int] = []
+    start = 0
+    for length in lengths:
+        for own in range(0, length, size):
+            members.append([start + i for i in range(length) if own - before <= i < own + size + after])
+            leaders.append(start + own)
+        start += length
+    edge_index, batch, batch_size, _ = collate([from_pairs(length, []) for length in lengths])
+    circle_index, leader_index = Windows(size, before, after)(edge_index, batch, batch_size)
+    assert leader_index.tolist() == leaders
+    assert circle_index.tolist() == [
+        [node for window in members for node in window],
+        [number for number, window in enumerate(members) for _ in window],
+    ]
+
+
+def test_neighbours_by_hand() -> None:
+    edge_index, batch, batch_size, _ = collate([from_pairs(5, []), from_pairs(2, [])])
+    circle_index, leader_index = Windows(2, before=1, after=2)(edge_index, batch, batch_size)
+    assert circle_index[0].tolist() == [0, 1, 2, 3, 1, 2, 3, 4, 3, 4, 5, 6]
+    assert circle_index[1].tolist() == [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3]
+    assert leader_index.tolist() == [0, 2, 4, 5]
+    assert repr(Windows(2, 1, 2)) == "Windows(size=2, before=1, after=2)"
+    for bad in ({"before": -1}, {"after": -1}):
+        with pytest.raises(OptionError, match="0 or more tokens along"):
+            Windows(2, **bad)
+
+
+def test_whole_documents() -> None:
+    edge_index, batch, batch_size, _ = collate([from_pairs(length, []) for length in (0, 3, 0, 1, 2, 0)])
+    circle_index, leader_index = Whole()(edge_index, batch, batch_size)
+    assert circle_index.tolist() == [[0, 1, 2, 3, 4, 5], [0, 0, 0, 1, 2, 2]]
+    assert leader_index.tolist() == [0, 3, 4]
+    nothing = Whole()(edge_index[:, :0], batch[:0], 0)
+    assert (nothing[0].shape, nothing[1].shape) == ((2, 0), (0,))
+    assert repr(Whole()) == "Whole()"

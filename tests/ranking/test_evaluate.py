@@ -6,7 +6,7 @@ import scipy.stats
 
 from socialgraph.data.collection import ranked
 from socialgraph.errors import InputError, OptionError
-from socialgraph.ranking.evaluate import DEFAULT_MEASURES, Evaluation, evaluate, paired_t_test
+from socialgraph.ranking.evaluate import DEFAULT_MEASURES, Evaluation, evaluate, holm, paired_t_test
 
 
 def gain(grades):
@@ -126,3 +126,18 @@ def test_t_test_refuses_what_cannot_be_paired():
 
 def test_an_evaluation_averages():
     assert Evaluation({"AP": {"a": 0.0, "b": 1.0}}).mean == {"AP": 0.5}
+
+
+def test_holm_by_hand():
+    # sorted: 0.005 x 4, 0.01 x 3, 0.03 x 2, 0.04 x 1 -> 0.02, 0.03, 0.06, and 0.04 must not fall below 0.06
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.6, 0.4]) == pytest.approx([0.8, 0.8])
+    assert holm([0.7, 0.6]) == [1.0, 1.0]
+    assert holm([0.02, 0.02]) == pytest.approx([0.04, 0.04])
+    assert holm([0.03]) == [0.03]
+    assert holm([]) == []
+
+
+def test_holm_refuses_what_is_no_p_value():
+    with pytest.raises(OptionError, match="from 0 to 1"):
+        holm([0.5, float("nan")])

@@ -56,6 +56,23 @@ def likelihood(query, documents, mu):
     return scores
 
 
+def test_five_documents_by_hand():
+    texts = {
+        "d1": "apple apple banana", "d2": "apple cherry", "d3": "banana cherry cherry grape", "d4": "grape",
+        "d5": "apple banana cherry grape plum",
+    }  # fmt: skip
+    corpus = {name: Document(name, text) for name, text in texts.items()}
+    # 15 words, mean length 3. idf(apple) = ln(12 / 7) = 0.53900, idf(plum) = ln(4) = 1.38629;
+    # k1 (1 - b + b l / 3) = 1.2, 0.9, 1.8 of d1, d2, d5
+    run = BM25(k1=1.2, b=0.75).fit(corpus).retrieve({"q": "apple plum"})["q"]
+    assert list(run) == ["d5", "d1", "d2"]
+    assert run == pytest.approx({"d5": 1.92529 / 2.8, "d1": 0.53900 * 2 / 3.2, "d2": 0.53900 / 1.9}, abs=1e-4)
+    # p(apple) = 4 / 15, p(plum) = 1 / 15; with mu = 15: 6/18 1/18, 5/17 1/17, 5/20 2/20
+    run = QueryLikelihood(mu=15).fit(corpus).retrieve({"q": "apple plum"})["q"]
+    assert list(run) == ["d5", "d1", "d2"]
+    assert run == pytest.approx({"d5": -np.log(40), "d1": -np.log(54), "d2": -np.log(57.8)}, abs=1e-4)
+
+
 @pytest.mark.parametrize("retriever", RETRIEVERS, ids=repr)
 @pytest.mark.parametrize("query", ["apple", "quince plum", "banana banana peach unheard", "apple lemon"])
 def test_scores_are_the_formulas(retriever, query):

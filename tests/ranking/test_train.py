@@ -1,37 +1,16 @@
-"""Training lowers the loss, resumes, and counts groups; the loss is the paper's."""
-
-import math
+"""Training lowers the loss, resumes, and counts groups; head and BERT learn at their own rates."""
 
 import pytest
 import torch
 from conftest import document_batch
+from transformers import TrainingArguments
 
 from socialgraph.data import Document, GraphBuilder, Split, TermStatistics, Tokens, TrainingGroups, WeightCache
 from socialgraph.edges import DynamicCentrality, DynamicDistance, SocialEdges, StaticDistance
 from socialgraph.errors import OptionError
 from socialgraph.nn import Socialformer
 from socialgraph.partition import EdgeCircles, Windows
-from socialgraph.ranking import listwise_cross_entropy, rerank, train
-
-
-def test_listwise_cross_entropy_by_hand():
-    scores = torch.tensor([1.0, 2.0, 0.5, 3.0, -1.0])
-    group = torch.tensor([0, 0, 0, 1, 1])
-    relevant = torch.tensor([True, False, False, False, True])
-    first = -math.log(math.exp(1) / (math.exp(1) + math.exp(2) + math.exp(0.5)))
-    second = -math.log(math.exp(-1) / (math.exp(-1) + math.exp(3)))
-    loss = listwise_cross_entropy(scores, group, relevant)
-    assert loss.item() == pytest.approx((first + second) / 2, abs=1e-6)
-    equal = torch.nn.functional.cross_entropy(scores[None, :3], torch.tensor([0]))
-    assert listwise_cross_entropy(scores[:3], group[:3], relevant[:3]).item() == pytest.approx(equal.item(), abs=1e-6)
-
-
-def test_a_hopeless_or_certain_loss_stays_finite():
-    scores = torch.tensor([-5000.0, 5000.0], requires_grad=True)
-    loss = listwise_cross_entropy(scores, torch.tensor([0, 0]), torch.tensor([True, False]))
-    loss.backward()
-    assert loss.isfinite()
-    assert scores.grad.isfinite().all()
+from socialgraph.ranking import RankingTrainer, rerank, train
 
 
 @pytest.fixture
@@ -107,6 +86,140 @@ def test_workers_change_no_loss(task, tmp_path):
         logs.append([line["loss"] for line in log if "loss" in line])
     assert len(logs[0]) == 12
     assert logs[1] == pytest.approx(logs[0], abs=1e-5)
+
+
+def step(task, folder, model, **options):
+    """Train one step of plain gradient descent and return how far each parameter went."""
+    _, split, builder = task
+    before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+    options = {
+        **OPTIONS, "optim": "sgd", "lr_scheduler_type": "constant", "max_grad_norm": 0, "logging_steps": 1, **options,
+    }  # fmt: skip
+    log = train(model, builder, TrainingGroups(split, 4, negatives=3), split.queries, folder, **options)
+    moved = {name: parameter.detach() - before[name] for name, parameter in model.named_parameters()}
+    return moved, log[0]
+
+
+def test_head_and_bert_go_at_their_own_rates(task, tmp_path):
+    moved = {}
+    for rate in (None, 0.1):
+        torch.manual_seed(0)
+        model = Socialformer.from_backbone(task[0], dropout=0.0)
+        moved[rate], log = step(task, tmp_path, model, learning_rate=0.01, head_learning_rate=rate)
+        assert log["learning_rate"] == 0.01
+    heads = 0
+    for name, way in moved[None].items():
+        head = not name.startswith(("embedding.", "layers."))
+        heads += head and bool(way.any())
+        torch.testing.assert_close(moved[0.1][name], way * (10 if head else 1), atol=2e-6, rtol=1e-3, msg=name)
+    assert heads
+    assert moved[None]["layers.0.query.weight"].any()
+
+
+def test_schedule_and_weight_decay_hold_for_both_rates(task, tmp_path):
+    model = Socialformer.from_backbone(task[0])
+    arguments = TrainingArguments(str(tmp_path), weight_decay=0.1, learning_rate=1e-3, warmup_steps=4, use_cpu=True)
+    trainer = RankingTrainer(model, arguments, TrainingGroups(task[1], 8), None, head_learning_rate=1e-2)
+    trainer.create_optimizer_and_scheduler(8)
+    for _ in range(2):
+        trainer.optimizer.step()
+        trainer.lr_scheduler.step()
+    found = {
+        id(parameter): (group["lr"], group["weight_decay"])
+        for group in trainer.optimizer.param_groups
+        for parameter in group["params"]
+    }
+    for name, parameter in model.named_parameters():
+        rate = 1e-3 if name.startswith(("embedding.", "layers.")) else 1e-2
+        decay = 0.0 if name.endswith(".bias") or "norm" in name else 0.1
+        assert found.pop(id(parameter)) == (pytest.approx(rate / 2), decay), name
+    assert not found
+
+
+def test_resumes_with_two_rates_to_the_same_weights(task, tmp_path):
+    folder, split, builder = task
+    groups = TrainingGroups(split, size=16, negatives=1)
+    options = {**OPTIONS, "head_learning_rate": 1e-2, "save_strategy": "steps", "save_steps": 2}
+    weights = []
+    for seed, resume in enumerate((False, str(tmp_path / "checkpoint-2"))):
+        torch.manual_seed(seed)  # another head, which the checkpoint has to replace
+        model = Socialformer.from_backbone(folder)
+        train(model, builder, groups, split.queries, tmp_path, resume=resume, **options)
+        weights.append(model.state_dict())
+    for name, value in weights[0].items():
+        torch.testing.assert_close(value, weights[1][name], atol=1e-6, rtol=1e-5, msg=name)
+
+
+@pytest.mark.parametrize("frozen", ["bert", "head"])
+def test_frozen_parameters_stay(task, tmp_path, frozen):
+    model = Socialformer.from_backbone(task[0])
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_(name.startswith(("embedding.", "layers.")) == (frozen == "head"))
+    moved, _ = step(task, tmp_path, model, head_learning_rate=1e-2)
+    went = {name for name, way in moved.items() if way.any()}
+    assert went
+    assert all(name.startswith(("embedding.", "layers.")) == (frozen == "head") for name in went)
+
+
+def test_a_loss_by_name_or_function_is_the_one_that_is_lowered(task, tmp_path):
+    values = {}
+    losses = {"listwise": "listwise", "binary": "binary", "own": lambda scores, *_: 0 * scores.sum() + 7}
+    for name, loss in losses.items():
+        torch.manual_seed(0)
+        model = Socialformer.from_backbone(task[0], dropout=0.0)
+        values[name] = step(task, tmp_path, model, loss=loss)[1]["loss"]
+    # scores near 0: of four documents log 4, of one log 2
+    assert values == pytest.approx({"listwise": 1.386, "binary": 0.693, "own": 7}, abs=0.1)
+    with pytest.raises(OptionError, match="no loss is called 'triplet'"):
+        step(task, tmp_path, model, loss="triplet")
+    with pytest.raises(OptionError, match="head_learning_rate must be 0 or more"):
+        step(task, tmp_path, model, head_learning_rate=-1.0)
+
+
+class Overlap(torch.nn.Module):
+    """A user's own model, which knows of no objective: counts the query's words in the document."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.zeros(()))
+
+    def forward(self, graph):
+        same = torch.isin(graph.input_ids, graph.query_ids).float()
+        return self.weight * torch.zeros(graph.num_graphs).index_add_(0, graph.batch, same)
+
+
+def test_a_module_that_only_scores_is_trained(task, tmp_path):
+    model = Overlap()
+    moved, log = step(task, tmp_path, model, loss="hinge", learning_rate=0.1)
+    assert log["loss"] == pytest.approx(1.0)
+    assert moved["weight"] > 0
+    with pytest.raises(OptionError, match="Overlap has no stages of training, got stage='late'"):
+        step(task, tmp_path, model, stage="late")
+
+
+class TwoStages(Socialformer):
+    """Learns scores, then the bias alone, with a loss of its own."""
+
+    stages = ("scores", "bias")
+
+    def forward(self, graph, objective=None):
+        if objective is None or self.stage == "scores":
+            return super().forward(graph, objective)
+        return (self.score.bias - 1).square().sum()
+
+
+def test_a_stage_is_entered_before_training(task, tmp_path):
+    model = TwoStages.from_backbone(task[0])
+    assert model.stage == "bias"
+    moved, log = step(task, tmp_path, model, stage="scores")
+    assert model.stage == "scores"
+    assert log["loss"] == pytest.approx(1.386, abs=0.2)
+    assert moved["layers.0.query.weight"].any()
+    moved, log = step(task, tmp_path, model, stage="bias")
+    assert log["loss"] == pytest.approx(1.0, abs=0.1)
+    assert {name for name, way in moved.items() if way.any()} == {"score.bias"}
+    with pytest.raises(OptionError, match="TwoStages has the stages scores, bias, got 'third'"):
+        step(task, tmp_path, model, stage="third")
 
 
 def test_unknown_arguments_are_refused(task, tmp_path):

@@ -1,0 +1,103 @@
+"""What table1.py and table2.py do: run the rows that are not finished, then write the table."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+from files import write_text
+from hydra import compose
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from omegaconf import DictConfig
+from report import Line, csv_table, latex, lines, markdown
+from results import RowFiles, results_folder, row_config
+from rows import Recipe, Task, load_task, make_row
+from tqdm import tqdm
+from tqdm.contrib.logging import logging_redirect_tqdm
+
+from socialgraph.errors import OptionError
+
+log = logging.getLogger("socialgraph")
+
+#: options of the tables, which run.py does not have
+OWN = ("rows", "seeds", "keep_models", "results", "size", "table")
+
+
+def make_table(config: DictConfig, overrides: list[str], folder: Path) -> None:
+    """Run what is to be run and write the table.
+
+    Args:
+        config: of the table.
+        overrides: what the user typed; all that run.py knows goes to every row, after the row's own.
+        folder: where checkpoints go.
+    """
+    logging.captureWarnings(True)
+    named = {row: entry for group in config.table.groups.values() for row, entry in group.items()}
+    chosen = list(named) if config.rows is None else list(config.rows)
+    strangers = [row for row in chosen if row not in named]
+    if strangers:
+        raise OptionError(f"{config.table.name} has no row {strangers[0]!r}; there are: {', '.join(named)}")
+    theirs = [override for override in overrides if topic(override).split(".")[0] not in OWN]
+    tasks: dict[str, Task] = {}
+    finished: dict[str, list[dict[str, Any]]] = {}
+    with (
+        logging_redirect_tqdm(),
+        tqdm(total=len(chosen) * len(config.seeds), desc=config.table.name, unit="row") as bar,
+    ):
+        for row, entry in named.items():
+            for seed in config.seeds:
+                own = [*config.size.overrides, *entry.overrides, *theirs, f"seed={seed}"]
+                typed = latest([f"measures={list(config.measures)}", *own])
+                one = compose("config", typed)
+                value = finished_row(row, one, config, tasks, folder, run=row in chosen)
+                if value is not None:
+                    finished.setdefault(row, []).append(value)
+                bar.update(row in chosen)
+    complete = {row: values for row, values in finished.items() if len(values) == len(config.seeds)}
+    left_out = [row for row in named if row not in complete]
+    if left_out:
+        log.info("not finished under this configuration, so not in the table: %s", ", ".join(left_out))
+    write_table(config, lines(config, complete))
+
+
+def finished_row(
+    row: str, one: DictConfig, config: DictConfig, tasks: dict[str, Task], folder: Path, run: bool
+) -> dict[str, Any] | None:
+    """Return a row's JSON: the one that stands, or that of running it; None if it may not be run."""
+    files, wanted = RowFiles(results_folder(config), row, one.seed), row_config(one)
+    value, why = files.read(wanted)
+    if value is not None or not run:
+        return value
+    log.info("%s, seed %d: %s; running", row, one.seed, why)
+    recipe = Recipe(one.recipe)
+    key = json.dumps(wanted["data"], sort_keys=True)
+    if key not in tasks:
+        tasks[key] = load_task(one)
+    models = files.json.parent / "models" / f"{row}.{one.seed}" if config.keep_models else None
+    made = make_row(one, recipe, tasks[key], folder / "checkpoints" / f"{row}.{one.seed}", models)
+    value = files.write(made, wanted, tasks[key].collection.name)
+    shown = ", ".join(f"{name} {sum(v.values()) / max(1, len(v)):.3f}" for name, v in made.measures.items())
+    log.info("%s, seed %d: %s -> %s", row, one.seed, shown, files.json)
+    return value
+
+
+def topic(override: str) -> str:
+    """Return what an override is about: "partition.k" of "partition.k=4"."""
+    (parsed,) = OverridesParser.create().parse_overrides([override])
+    return parsed.get_key_element().lstrip("+~")
+
+
+def latest(overrides: list[str]) -> list[str]:
+    """Return the overrides without those that a later one on the same matter replaces."""
+    return list({topic(override): override for override in overrides}.values())
+
+
+def write_table(config: DictConfig, table: list[Line]) -> None:
+    """Write the table in three formats and print it."""
+    path = results_folder(config) / config.table.name
+    for suffix, text in ((".md", markdown(config, table)), (".tex", latex(config, table)), (".csv", csv_table(table))):
+        write_text(path.with_name(path.name + suffix), text)
+    print(f"\n{markdown(config, table)}", flush=True)
+    log.info("written to %s.md, .tex and .csv", path)

@@ -1,0 +1,173 @@
+"""Which circles of a document are read: the best, those that fit, joined or shortened.
+
+All functions work on one graph or on a batch of them, all documents at once, and leave the graph as it is. Circles are
+numbered document by document, so that ``document [C]`` (the document of each circle) is sorted.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+from torch_geometric.utils import cumsum, index_to_mask
+
+from socialgraph.errors import InputError
+
+#: what a graph knows of each circle, beside its members
+PER_CIRCLE = ("leader_index", "passage_mask", "circle_score")
+
+
+def circle_document(graph: Data) -> Tensor:
+    """Return the document of each circle, sorted, ``[C]``; 0 for a single graph."""
+    batch = getattr(graph, "batch", None)
+    return torch.zeros_like(graph.leader_index) if batch is None else batch[graph.leader_index]
+
+
+def circle_size(graph: Data) -> Tensor:
+    """Return how many members each circle has, ``[C]``."""
+    return torch.bincount(graph.circle_index[1], minlength=graph.leader_index.numel())
+
+
+def circle_score(graph: Data) -> Tensor:
+    """Return how well each circle answers the query, ``[C]``.
+
+    Raises:
+        InputError: the graph was built without.
+    """
+    if "circle_score" not in graph:
+        raise InputError("the graph has no circle_score: build it with GraphBuilder(..., relevance=PassageBM25())")
+    score: Tensor = graph.circle_score
+    return score
+
+
+def text_room(graph: Data, length: int) -> Tensor:
+    """Return how many tokens of text fit into ``[CLS] query [SEP] text [SEP]`` of ``length`` tokens, ``[B]``.
+
+    Raises:
+        InputError: a query leaves no room.
+    """
+    room: Tensor = length - 3 - graph.query_length
+    if room.numel() and int(room.min()) < 1:
+        raise InputError(
+            f"a query of {int(graph.query_length.max())} word pieces leaves no room for text in {length} tokens; "
+            "raise the length or cut the queries"
+        )
+    return room
+
+
+def ranks(score: Tensor, document: Tensor) -> Tensor:
+    """Return each circle's place among its document's circles, 0 for the highest score; ties go to the first.
+
+    Args:
+        score: of each circle, ``[C]``.
+        document: of each circle, sorted, ``[C]``.
+    """
+    rank = torch.empty_like(document)
+    order = _order(score, document)
+    rank[order] = _places(document)  # the order leaves every document where it was
+    return rank
+
+
+def best(score: Tensor, document: Tensor, amount: int, always_first: bool = False) -> Tensor:
+    """Return which circles are the ``amount`` best of their document, ``[C]`` bool; ties go to the first.
+
+    Args:
+        score: of each circle, ``[C]``.
+        document: of each circle, sorted, ``[C]``.
+        amount: how many circles of each document; one with fewer keeps all.
+        always_first: each document's first circle is among them, whatever its score.
+    """
+    if always_first:
+        score = score.masked_fill(_places(document) == 0, torch.inf)
+    return ranks(score, document) < amount
+
+
+def fitting(score: Tensor, size: Tensor, document: Tensor, room: Tensor) -> Tensor:
+    """Return which circles are read if they share a room, ``[C]`` bool.
+
+    Circles are taken from best to worst, and the first that does not fit ends it: a worse one never takes the place
+    of a better one. The best is always taken, even where it alone is larger than the room.
+
+    Args:
+        score: of each circle, ``[C]``; ties go to the first.
+        size: members of each circle, ``[C]``.
+        document: of each circle, sorted, ``[C]``.
+        room: members that fit, of each document, ``[B]``.
+    """
+    order = _order(score, document)
+    used = size[order].cumsum(0)
+    place = _places(document)
+    first = torch.arange(document.numel(), device=document.device) - place  # of each circle's document
+    used = used - (used - size[order])[first]
+    keep = torch.empty_like(document, dtype=torch.bool)
+    keep[order] = (used <= room[document]) | (place == 0)
+    return keep
+
+
+def select(graph: Data, keep: Tensor) -> Data:
+    """Return the graph with some of its circles only, numbered anew.
+
+    Args:
+        graph: with circles.
+        keep: which circles stay, ``[C]`` bool.
+    """
+    node, circle = graph.circle_index
+    inside = keep[circle]
+    number = keep.cumsum(0) - 1
+    changed = {key: graph[key][keep] for key in PER_CIRCLE if key in graph}
+    return _with(graph, circle_index=torch.stack([node[inside], number[circle[inside]]]), **changed)
+
+
+def join(graph: Data) -> Data:
+    """Return the graph with one circle for each document that has any: all members once, in document order.
+
+    It is read as a passage, its first member stands as the leader, and it has no ``circle_score``.
+    """
+    member = index_to_mask(graph.circle_index[0], graph.input_ids.numel()).nonzero().squeeze(-1)
+    batch = getattr(graph, "batch", None)
+    document = torch.zeros_like(member) if batch is None else batch[member]
+    first = _places(document) == 0
+    leader = member[first]
+    joined = _with(
+        graph,
+        circle_index=torch.stack([member, first.long().cumsum(0) - 1]),
+        leader_index=leader,
+        passage_mask=torch.ones_like(leader, dtype=torch.bool),
+    )
+    joined.circle_score = None
+    return joined
+
+
+def truncate(graph: Data, room: Tensor) -> Data:
+    """Return the graph with shorter circles: each keeps its first members.
+
+    A leader that is cut off is followed by the circle's first member.
+
+    Args:
+        graph: with circles.
+        room: members that stay in a circle, of each document, at least 1, ``[B]``.
+    """
+    node, circle = graph.circle_index
+    place, document = _places(circle), circle_document(graph)
+    keep = place < room[document][circle]
+    led = torch.zeros_like(graph.leader_index, dtype=torch.bool)
+    led[circle[keep & (node == graph.leader_index[circle])]] = True
+    leader = torch.where(led, graph.leader_index, node[place == 0])
+    return _with(graph, circle_index=graph.circle_index[:, keep], leader_index=leader)
+
+
+def _order(score: Tensor, document: Tensor) -> Tensor:
+    """Return the circles document by document, and from best to worst in each."""
+    order = torch.argsort(score, descending=True, stable=True)
+    return order[torch.argsort(document[order], stable=True)]
+
+
+def _places(group: Tensor) -> Tensor:
+    """Return each entry's place within its group, from 0; ``group`` is sorted."""
+    start = cumsum(torch.bincount(group))
+    return torch.arange(group.numel(), device=group.device) - start[group]
+
+
+def _with(graph: Data, **changed: Tensor) -> Data:
+    """Return a graph that shares all other attributes. Not a Batch: its items could no longer be taken out."""
+    return Data(**{**graph.to_dict(), **changed})

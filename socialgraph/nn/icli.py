@@ -1,0 +1,111 @@
+"""ICLI: choose passages first, then late interaction with the chosen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+from torch_geometric.utils import scatter
+
+from socialgraph.data.selection import ranks
+from socialgraph.errors import InputError, OptionError
+from socialgraph.nn.bert_ranker import Objective
+from socialgraph.nn.late_interaction import (
+    LateInteraction,
+    PassageVectors,
+    QueryVectors,
+    max_similarity,
+    vector_layer,
+)
+
+SELECTS = ("dot", "bm25")
+
+
+class ICLI(LateInteraction):
+    r"""Ranks the passages of a document, and scores the document by late interaction with the best of them.
+
+    .. math::
+        r_p &= \langle W_2 h^{CLS}_q, W_2 h^{CLS}_p \rangle \\
+        s(q, d) &= \sum_{k=0}^{K-1} w_k \, \mathrm{MaxSim}(q, p_k) \\
+        L &= \frac{L_1}{2 \sigma_1^2} + \frac{L_2}{2 \sigma_2^2} + \log(1 + \sigma_1^2) + \log(1 + \sigma_2^2)
+
+    where p_0 is the first passage, which always is chosen, and p_1, p_2, ... are the others with the highest r, best
+    first. L1 is the objective of r of the first passages, L2 that of the documents' scores; both compare documents.
+
+    Li and Gaussier, "BERT-based Dense Intra-ranking and Contextualized Late Interaction via Multi-task Learning for
+    Long Document Retrieval", SIGIR 2022, as told in their "Intra-document Block Pre-ranking for BERT-based Long
+    Document Information Retrieval - Abstract", 2022; late interaction is that of Khattab and Zaharia, see
+    :class:`~socialgraph.nn.LateInteraction`. Taken from it: the two linear layers to 128 (here both without bias, as
+    ColBERT's), the choice by [CLS] or by BM25, the weighted sum, and the joined loss. Decided here, where the text is
+    silent: a weight belongs to a place in the ranking, all start at 1 / K, and a document with fewer than K passages
+    leaves the last ones out; the vectors of [CLS] keep their length; choosing has no gradient; K = 4; and
+    ``select="bm25"`` trains with both losses too.
+
+    Args:
+        select: "dot" ranks passages by r, "bm25" by the graph's ``circle_score``.
+        passages: how many passages are chosen, K.
+        late: arguments of :class:`~socialgraph.nn.LateInteraction`.
+
+    Raises:
+        OptionError: an option out of its range.
+    """
+
+    def __init__(self, select: str = "dot", passages: int = 4, **late: Any) -> None:
+        super().__init__(**late)
+        if select not in SELECTS:
+            raise OptionError(f"select must be one of {', '.join(SELECTS)}, got {select!r}")
+        if passages < 1:
+            raise OptionError(f"passages must be at least 1, got {passages}")
+        self.select = select
+        self.reads_relevance = select == "bm25"
+        self.cls_size = self.token_vector.out_features
+        self.cls_vector = vector_layer(self.layers[0], self.cls_size)
+        self.place_weight = torch.nn.Parameter(torch.full((passages,), 1 / passages))
+        self.sigma = torch.nn.Parameter(torch.ones(2))
+
+    def forward(self, graph: Data, objective: Objective | None = None) -> Tensor:
+        """Return the score of each document, ``[B]``, or the joined loss."""
+        if objective is None:
+            return self.scores(graph)
+        query, passages = self.encode_queries(graph), self.encode(graph)
+        first = passages.document_ptr[:-1][passages.document_ptr.diff() > 0]
+        dots = passage_dots(query, passages)
+        opening = dots.new_zeros(query.cls.size(0)).index_put((passages.document[first],), dots[first])
+        losses = torch.stack([objective(opening), objective(self.match(query, passages, self.relevance(graph)))])
+        variance = self.sigma**2
+        return (losses / (2 * variance) + torch.log1p(variance)).sum()
+
+    def match(self, query: QueryVectors, passages: PassageVectors, relevance: Tensor | None = None) -> Tensor:
+        """Return the score of each document, ``[B]``, from vectors alone."""
+        score = passage_dots(query, passages) if relevance is None else relevance
+        is_first = torch.zeros_like(score, dtype=torch.bool)
+        is_first[passages.document_ptr[:-1][passages.document_ptr.diff() > 0]] = True
+        place = ranks(score.detach().masked_fill(is_first, torch.inf), passages.document)
+        chosen = place < self.place_weight.numel()
+        document = passages.document[chosen]
+        late = max_similarity(query.token, passages.token, passages.start[chosen], passages.size[chosen], document)
+        return scatter(self.place_weight[place[chosen]] * late, document, dim_size=query.token.size(0))
+
+    def relevance(self, graph: Data) -> Tensor | None:
+        """Return the passages' relevance by BM25, ``[C]``, with ``select="bm25"``.
+
+        Raises:
+            InputError: the graph does not hold it.
+        """
+        if not self.reads_relevance:
+            return None
+        score: Tensor | None = getattr(graph, "circle_score", None)
+        if score is None:
+            raise InputError("the graph has no circle_score; build it with GraphBuilder(relevance=PassageBM25())")
+        return score
+
+    def cls_vectors(self, states: Tensor) -> Tensor:
+        """Return the vectors of some [CLS], from their states."""
+        return self.cls_vector(states).float()
+
+
+def passage_dots(query: QueryVectors, passages: PassageVectors) -> Tensor:
+    """Return the dot product of each passage's [CLS] vector with its query's, ``[C]``."""
+    return (query.cls[passages.document] * passages.cls).sum(-1)

@@ -1,0 +1,44 @@
+"""MaxP: a document is as good as its best passage."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+from torch_geometric.utils import scatter
+
+from socialgraph.nn.bert_conv import BertConv
+from socialgraph.nn.bert_ranker import BertRanker, score_layer
+from socialgraph.nn.sequences import circle_sequences
+
+
+class MaxP(BertRanker):
+    """Passages read apart with the query; the document's score is the highest of theirs.
+
+    Zhuyun Dai and Jamie Callan, "Deeper Text Understanding for IR with Contextual Neural Language Modeling", SIGIR 2019
+    (BERT-MaxP). Taken from it: passages' scores from their [CLS], and the maximum. Different here: documents are
+    trained on, end to end through the maximum, where theirs was trained on passages, each with the label of its
+    document; the passages are those of the graph (theirs: 150 words with a stride of 75).
+
+    Args:
+        bert: arguments of :class:`~socialgraph.nn.BertRanker`.
+    """
+
+    def __init__(self, **bert: Any) -> None:
+        super().__init__(**bert)
+        layer: BertConv = self.layers[0]  # type: ignore[assignment]
+        self.score = score_layer(layer.hidden_size)
+
+    def scores(self, graph: Data) -> Tensor:
+        """Return the score of each document, ``[B]``; without a passage it is the linear layer's bias.
+
+        Args:
+            graph: with the attributes that :func:`~socialgraph.nn.circle_sequences` names.
+        """
+        sequences = circle_sequences(graph, self.cls_token_id, self.sep_token_id, leader="cls")
+        score = self.score(self.leaders(sequences)).squeeze(-1)
+        amount = sequences.document_ptr.diff()
+        highest = scatter(score, sequences.document, dim_size=amount.numel(), reduce="max")
+        return torch.where(amount > 0, highest, self.score.bias.to(highest.dtype))

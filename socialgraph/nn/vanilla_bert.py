@@ -1,0 +1,69 @@
+"""Vanilla BERT: the beginning of a document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from socialgraph.data.selection import best, circle_document, select, text_room, truncate
+from socialgraph.errors import OptionError
+from socialgraph.nn.bert_conv import BertConv
+from socialgraph.nn.bert_ranker import BertRanker, score_layer
+from socialgraph.nn.sequences import circle_sequences
+
+
+class VanillaBERT(BertRanker):
+    """One passage read with the query, cut to fit; the score comes from its [CLS].
+
+    Rodrigo Nogueira and Kyunghyun Cho, "Passage Re-ranking with BERT", 2019; for documents, where the passage is the
+    first, it is the BERT-FirstP of Zhuyun Dai and Jamie Callan, "Deeper Text Understanding for IR with Contextual
+    Neural Language Modeling", SIGIR 2019. Taken from them: what is read, and a score from [CLS]. Different here, as in
+    all models: BERT's last state of [CLS] goes into the linear layer without BERT's pooler, and its one number is
+    trained by a ranking loss, not two by classification.
+
+    What is read is the graph's first circle of each document: with the partition :class:`~socialgraph.partition.Whole`
+    as much of it as fits.
+
+    Args:
+        length: tokens of ``[CLS] query [SEP] text [SEP]`` at most; no more than the BERT's positions are used.
+        bert: arguments of :class:`~socialgraph.nn.BertRanker`.
+
+    Raises:
+        OptionError: length leaves no room for text.
+    """
+
+    def __init__(self, length: int = 512, **bert: Any) -> None:
+        super().__init__(**bert)
+        if length < 5:
+            raise OptionError(f"length must hold [CLS] query [SEP] text [SEP], at least 5 tokens, got {length}")
+        layer: BertConv = self.layers[0]  # type: ignore[assignment]
+        self.length = length
+        self.score = score_layer(layer.hidden_size)
+
+    def scores(self, graph: Data) -> Tensor:
+        """Return the score of each document, ``[B]``; without a circle it is the linear layer's bias.
+
+        Args:
+            graph: with the attributes that :func:`~socialgraph.nn.circle_sequences` names.
+
+        Raises:
+            InputError: a query leaves no room for text.
+        """
+        document = circle_document(graph)
+        first = select(graph, best(torch.zeros_like(document), document, 1))  # among equals the first is the best
+        score = self.circle_scores(truncate(first, self.room(graph)))
+        scores = self.score.bias.to(score.dtype).expand(graph.query_length.numel())
+        return scores.index_put((circle_document(first),), score)
+
+    def room(self, graph: Data) -> Tensor:
+        """Return how many tokens of text are read, ``[B]``."""
+        return text_room(graph, min(self.length, self.max_positions))
+
+    def circle_scores(self, graph: Data) -> Tensor:
+        """Return the score of each circle, ``[C]``."""
+        sequences = circle_sequences(graph, self.cls_token_id, self.sep_token_id, leader="cls")
+        score: Tensor = self.score(self.leaders(sequences))
+        return score.squeeze(-1)

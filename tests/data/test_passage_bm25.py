@@ -1,0 +1,104 @@
+"""BM25 of circles: by hand, and against plain Python over words."""
+
+import math
+from collections import Counter
+
+import pytest
+import torch
+from conftest import document_batch
+from torch_geometric.data import Batch
+
+from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
+from socialgraph.data.circles import compose
+from socialgraph.data.graph import document_graph, gather
+from socialgraph.data.passage_bm25 import PassageBM25
+from socialgraph.edges import SocialEdges, StaticDistance
+from socialgraph.errors import OptionError
+from socialgraph.partition import EdgeCircles, Windows
+
+
+def expected(batch, statistics, k1, b):
+    """The formula, circle by circle and word by word."""
+    scores = []
+    for graph in batch.to_data_list():
+        node, circle = graph.circle_index
+        circles = [graph.input_ids[node[circle == c]].tolist() for c in range(graph.num_circles)]
+        mean = sum(map(len, circles)) / max(len(circles), 1)
+        for words in circles:
+            count, score = Counter(words), 0.0
+            for word in set(graph.query_ids.tolist()) & count.keys():
+                frequency = int(statistics.document_frequency[word])
+                idf = math.log(1 + (statistics.size - frequency + 0.5) / (frequency + 0.5))
+                tf = count[word]
+                score += idf * tf * (k1 + 1) / (tf + k1 * (1 - b + b * len(words) / mean))
+            scores.append(score)
+    return torch.tensor(scores)
+
+
+def windows(graphs, size):
+    batch = Batch.from_data_list(graphs)
+    no_edges = torch.empty(2, 0, dtype=torch.long)
+    gather(batch, *compose(Windows(size), None, no_edges, batch.batch, batch.num_graphs))
+    return batch
+
+
+def test_by_hand():
+    # words 0..4; word 1 is in 1 of 3 documents, word 2 in 2
+    statistics = TermStatistics(torch.tensor([0, 1, 2, 3, 0]), 3)
+    text, query = torch.tensor([1, 1, 3, 2, 3, 3, 3]), torch.tensor([2, 1, 1, 4])
+    batch = windows([document_graph(text, query, 0), document_graph(text[:0], query, 1)], 3)
+    score = PassageBM25(k1=1.0, b=0.5)(batch, statistics)
+    # circles of 3, 3 and 1 words, 7 / 3 on average; 1 - b + b * 3 / (7 / 3) = 8 / 7
+    rare, common = math.log(1 + 2.5 / 1.5), math.log(1 + 1.5 / 2.5)
+    assert score.dtype == torch.float32
+    assert score.tolist() == pytest.approx([rare * 2 * 2 / (2 + 8 / 7), common * 2 / (1 + 8 / 7), 0.0])
+
+
+@pytest.mark.parametrize(("k1", "b"), [(0.9, 0.4), (1.2, 0.75), (2.0, 0.0), (0.0, 1.0)])
+def test_as_the_formula(k1, b):
+    batch = document_batch(lengths=(70, 0, 33, 1, 120), vocabulary=12)  # few words, so that queries meet them
+    statistics = TermStatistics(torch.randint(0, 6, (200,), generator=torch.Generator().manual_seed(0)), 5)
+    score = PassageBM25(k1, b)(batch, statistics)
+    assert score.shape == (batch.num_circles,)
+    assert int((score > 0).sum()) > 10
+    torch.testing.assert_close(score, expected(batch, statistics, k1, b))
+    for number, graph in enumerate(batch.to_data_list()):
+        mine = batch.batch[batch.leader_index] == number
+        assert torch.equal(PassageBM25(k1, b)(graph, statistics), score[mine])
+
+
+def test_nothing_to_rate():
+    statistics = TermStatistics(torch.zeros(200, dtype=torch.long), 0)
+    assert PassageBM25()(document_batch(lengths=(0, 0)), statistics).shape == (0,)
+    strangers = windows([document_graph(torch.tensor([5, 6]), torch.tensor([199]), 0)], 1)
+    assert PassageBM25()(strangers, statistics).tolist() == [0.0, 0.0]
+
+
+def test_options():
+    assert repr(PassageBM25()) == "PassageBM25(k1=0.9, b=0.4)"
+    for bad in ({"k1": -1.0}, {"b": 1.5}, {"b": -0.1}):
+        with pytest.raises(OptionError, match="k1 must be at least 0 and b from 0 to 1"):
+            PassageBM25(**bad)
+
+
+def test_the_builder_rates_every_circle(tiny_bert):
+    generator = torch.Generator().manual_seed(0)
+    words = lambda n: " ".join(f"w{i}" for i in torch.randint(0, 9, (n,), generator=generator))  # noqa: E731
+    documents = {f"d{n}": Document(f"d{n}", words(n)) for n in (100, 0, 7, 50)}
+    tokens = Tokens(tiny_bert[0])
+    statistics = TermStatistics.count((tokens.document(d) for d in documents.values()), tokens.vocab_size)
+    parts = {"edges": SocialEdges([StaticDistance()]), "circles": EdgeCircles(k=2), "passages": Windows(16, 2, 3)}
+    builder = GraphBuilder(documents, tokens, statistics, **parts, relevance=PassageBM25(1.0, 0.5))
+    pairs = [("q1", "w1 w3 w3", "d100"), ("q1", "w1 w3 w3", "d0"), ("q2", "w5", "d7"), ("q3", "w2 w8", "d50")]
+    batch = builder(pairs)
+    torch.testing.assert_close(batch.circle_score, expected(batch, statistics, 1.0, 0.5))
+    assert not batch.passage_mask.all()
+    for number, pair in enumerate(pairs):
+        item = batch[number]
+        assert item.circle_score.shape == (item.num_circles,)
+        assert torch.equal(item.circle_score, builder([pair])[0].circle_score)
+    again = Batch.from_data_list(batch.to_data_list())
+    assert torch.equal(again.circle_score, batch.circle_score)
+    assert "circle_score" not in GraphBuilder(documents, tokens, statistics, **parts)(pairs)
+    with pytest.raises(OptionError, match="no circles, passages or relevance"):
+        GraphBuilder(documents, tokens, statistics, parts["edges"], relevance=PassageBM25(), joint=True)

@@ -1,0 +1,191 @@
+"""Sparse transformers' edges against their rules, written out pair by pair."""
+
+import pytest
+import torch
+from torch_geometric.data import Batch
+
+from socialgraph.data.graph import connect, document_graph
+from socialgraph.edges.bigbird import BigBirdEdges
+from socialgraph.edges.block_attention import BlockHubs, BlockWindow, RandomBlocks
+from socialgraph.edges.coins import coin_key, node_hashes, toss
+from socialgraph.edges.hubs import QueryHubs, SentenceHubs
+from socialgraph.edges.longformer import LongformerEdges
+from socialgraph.edges.qds import QDSEdges
+from socialgraph.edges.sliding_window import SlidingWindow
+from socialgraph.edges.sparse import SparseEdges
+from socialgraph.errors import OptionError
+
+CLS, SEP, DOT, QUESTION = 2, 3, 5, 6  # of the backbone below
+LENGTHS = (90, 0, 47, 1, 130)
+
+
+@pytest.fixture(scope="module")
+def backbone(tmp_path_factory) -> str:
+    """A tokenizer that knows . and ?, but no !."""
+    from transformers import BertTokenizerFast
+
+    folder = tmp_path_factory.mktemp("tokenizer")
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", "?", *(f"w{i}" for i in range(13))]
+    (folder / "vocab.txt").write_text("\n".join(words))
+    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
+    return str(folder)
+
+
+def joint_batch(lengths=LENGTHS, seed=0) -> Batch:
+    """Return joint graphs of random documents; every second query holds a mark and so does the unknown word 1."""
+    generator = torch.Generator().manual_seed(seed)
+    graphs = []
+    for number, length in enumerate(lengths):
+        ids = torch.randint(1, 20, (length,), generator=generator)
+        ids[(ids > 1) & (ids < 5)] = 9
+        query = torch.tensor([7, 8, DOT, 9][: 3 + number % 2])
+        nodes = torch.cat([torch.tensor([CLS]), query, torch.tensor([SEP]), ids, torch.tensor([SEP])])
+        segment = torch.tensor([0] * (len(query) + 2) + [1] * (length + 1))
+        graphs.append(document_graph(nodes, query, coin_key(0, "q", str(number)), segment=segment))
+    return Batch.from_data_list(graphs)
+
+
+def sentence_starts(graph) -> set[int]:
+    ids, segment = graph.input_ids.tolist(), graph.segment.tolist()
+    document = [place for place in range(len(ids) - 1) if segment[place] == 1]
+    marks = (DOT, QUESTION)
+    return {p for p in document if ids[p] not in marks and (p == document[0] or ids[p - 1] in marks)}
+
+
+def longformer(graph, i, j):
+    return abs(i - j) <= 8
+
+
+def longformer_global(graph, i, j):
+    return longformer(graph, i, j) or graph.segment[i] == 0 or graph.segment[j] == 0
+
+
+def qds(graph, i, j):
+    starts = sentence_starts(graph)
+    return longformer_global(graph, i, j) or i in starts or j in starts
+
+
+def drawn_blocks(graph, block, listens, amount, seed):
+    """Return the blocks with the lowest hashes among those that are no neighbour and no hub."""
+    last = (graph.num_nodes - 1) // block
+    key = graph.coin_key ^ coin_key(seed, "random blocks", "")
+    one, other = node_hashes(key.expand(last + 1), torch.arange(last + 1))
+    free = [b for b in range(1, last) if abs(b - listens) > 1]
+    return sorted(free, key=lambda b: (int(toss(one[listens], other[b])), b))[:amount]
+
+
+def bigbird(graph, i, j):
+    a, b, last = i // 8, j // 8, (graph.num_nodes - 1) // 8
+    return abs(a - b) <= 1 or {a, b} & {0, last} or b in drawn_blocks(graph, 8, a, 2, 5)
+
+
+def recipes(backbone):
+    return {
+        longformer: LongformerEdges(window=16),
+        longformer_global: LongformerEdges(window=16, query=True),
+        qds: QDSEdges(window=16, backbone=backbone),
+        bigbird: BigBirdEdges(block=8, random=2, seed=5),
+    }
+
+
+@pytest.mark.parametrize("block_size", [100, 1 << 20])
+@pytest.mark.parametrize("rule", [longformer, longformer_global, qds, bigbird], ids=lambda rule: rule.__name__)
+def test_edges_are_the_pairs_of_the_rule_sorted(rule, block_size, backbone):
+    lengths = (40, 0, 21, 1, 59) if rule is bigbird else LENGTHS  # bigbird's rule above is slow
+    batch = joint_batch(lengths)
+    edges = recipes(backbone)[rule]
+    edges.block_size = block_size
+    edge_index, edge_weight = edges(batch)
+    expected = []
+    for graph, start in zip(batch.to_data_list(), batch.ptr.tolist(), strict=False):
+        n = graph.num_nodes
+        expected += [
+            (start + heard, start + listens)
+            for heard in range(n)
+            for listens in range(n)
+            if heard != listens and rule(graph, listens, heard)
+        ]
+    assert edge_index.T.tolist() == [list(pair) for pair in expected]
+    assert edge_weight.dtype == torch.float32
+    assert edge_weight.tolist() == [1.0] * len(expected)
+
+
+@pytest.mark.parametrize("rule", [longformer, qds, bigbird], ids=lambda rule: rule.__name__)
+def test_a_document_has_the_same_edges_alone_and_in_any_batch(rule, backbone):
+    batch = joint_batch()
+    edges = recipes(backbone)[rule]
+    connect(batch, *edges(batch))
+    other = Batch.from_data_list(batch.to_data_list()[::-1])
+    connect(other, *edges(other))
+    for number, graph in enumerate(joint_batch().to_data_list()):
+        alone, _ = edges(graph)  # a graph that is no batch
+        assert torch.equal(alone, batch[number].edge_index)
+        assert torch.equal(alone, other[len(LENGTHS) - 1 - number].edge_index)
+
+
+def test_random_blocks_avoid_window_and_hubs_and_keep_the_amount():
+    batch = joint_batch((300, 290))
+    drawn = []
+    for number, graph in enumerate(batch.to_data_list()):
+        n, block = graph.num_nodes, 10
+        hears = SparseEdges([RandomBlocks(block, 3, seed=1)])(graph)[0]
+        dense = torch.zeros(n, n, dtype=torch.bool)
+        dense[hears[1], hears[0]] = True
+        last = (n - 1) // block
+        for listens in range(last + 1):
+            rows = dense[listens * block : (listens + 1) * block]
+            assert bool((rows == rows[0]).all())
+            heard = {b for b in range(last + 1) if rows[0, b * block]}
+            assert all(bool(rows[0, b * block : (b + 1) * block].all()) == (b in heard) for b in range(last + 1))
+            assert len(heard) == 3
+            assert not heard & {0, last, listens - 1, listens, listens + 1}
+            drawn.append((number, listens, *sorted(heard)))
+        assert not torch.equal(dense, dense.T)  # directed
+    assert len({tuple(d[2:]) for d in drawn}) > 0.8 * len(drawn)  # they differ by document and block
+    one, other = (SparseEdges([RandomBlocks(10, 3, seed)])(batch)[0] for seed in (1, 2))
+    assert one.shape == other.shape
+    assert not torch.equal(one, other)
+
+
+def test_few_blocks_draw_what_there_is():
+    graph = joint_batch((44,)).to_data_list()[0]  # 50 nodes: 5 blocks of 10
+    assert graph.num_nodes == 50
+    edge_index, _ = SparseEdges([RandomBlocks(10, 3)])(graph)
+    pairs = {(int(i) // 10, int(j) // 10) for j, i in edge_index.T}
+    assert pairs == {(0, 2), (0, 3), (1, 3), (3, 1), (4, 1), (4, 2)}
+    assert SparseEdges([RandomBlocks(10, 0)])(graph)[0].numel() == 0
+
+
+def test_hubs_are_named_and_hear_and_are_heard_by_all(backbone):
+    batch = joint_batch()
+    hubs = recipes(backbone)[qds].hubs(batch)
+    expected = []
+    for graph in batch.to_data_list():
+        starts = sentence_starts(graph)
+        expected += [graph.segment[node] == 0 or node in starts for node in range(graph.num_nodes)]
+    assert hubs.tolist() == expected
+    assert int(hubs.sum()) > int((batch.segment == 0).sum()) + 10
+    assert not bool(LongformerEdges().hubs(batch).any())
+    assert torch.equal(LongformerEdges(query=True).hubs(batch), batch.segment == 0)
+    block = torch.cat([torch.arange(n) // 8 for n in batch.ptr.diff().tolist()])
+    last = torch.cat([torch.full((n,), (n - 1) // 8) for n in batch.ptr.diff().tolist()])
+    assert torch.equal(recipes(backbone)[bigbird].hubs(batch), (block == 0) | (block == last))
+    size = batch.ptr.diff()[batch.batch]
+    for edges in recipes(backbone).values():
+        edge_index, hub = edges(batch)[0], edges.hubs(batch)
+        for row in edge_index:
+            assert torch.equal(torch.bincount(row, minlength=len(hub))[hub], size[hub] - 1)
+
+
+def test_bad_options_are_refused_and_a_repr_says_all(backbone):
+    for make in (lambda: SlidingWindow(1), lambda: BlockWindow(0), lambda: BlockHubs(0), lambda: RandomBlocks(0),
+                 lambda: RandomBlocks(8, -1), lambda: SparseEdges([])):  # fmt: skip
+        with pytest.raises(OptionError):
+            make()
+    assert repr(BigBirdEdges(8, 2, 5)) == (
+        "BigBirdEdges(BlockWindow(block=8), BlockHubs(block=8), RandomBlocks(block=8, amount=2, seed=5))"
+    )
+    assert repr(LongformerEdges(16, query=True)) == "LongformerEdges(SlidingWindow(size=16), QueryHubs())"
+    assert backbone in repr(QDSEdges(16, backbone))
+    assert isinstance(QueryHubs(), torch.nn.Module)
+    assert SentenceHubs(backbone).marks.tolist() == [DOT, QUESTION]  # [UNK] is not taken for "!"

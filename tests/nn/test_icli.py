@@ -1,0 +1,151 @@
+"""ICLI against transformers' BertModel and plain loops, and its two losses by hand."""
+
+import math
+
+import pytest
+import torch
+from test_colbert import max_sim, passage_batch, passage_texts, query_text, shaken, vectors_of
+from torch_geometric.data import Batch
+
+from socialgraph.data.graph import rate
+from socialgraph.errors import InputError, OptionError
+from socialgraph.nn.icli import ICLI
+
+LENGTHS = (90, 0, 33, 1)  # 6, 0, 3 and 1 windows
+
+
+def scored_batch():
+    """Documents with a random BM25 for each passage; the first passage never is the best."""
+    batch = passage_batch(lengths=LENGTHS)
+    generator = torch.Generator().manual_seed(3)
+    score = torch.rand(batch.num_circles, generator=generator)
+    score[[0, 6, 9]] = 0.0
+    rate(batch, score)
+    return batch
+
+
+def plain(bert, model, batch, select):
+    """Return documents' scores, first passages' dot products, and which passages were chosen: by loops."""
+    scores, dots, choices = [], [], []
+    number = 0
+    for graph in batch.to_data_list():
+        texts = passage_texts(graph)
+        query, cls = vectors_of(bert, model, query_text(graph, model.query_length))
+        read = [vectors_of(bert, model, text) for text in texts]
+        dot = [float((model.cls_vector.weight @ cls) @ (model.cls_vector.weight @ other)) for _, other in read]
+        bm25 = batch.circle_score[number : number + len(texts)].tolist()
+        number += len(texts)
+        rank = dot if select == "dot" else bm25
+        chosen = [0, *sorted(range(1, len(texts)), key=lambda i: -rank[i])][: len(model.place_weight)] if texts else []
+        late = [max_sim(query, read[i][0]) for i in chosen]
+        scores.append(sum(float(w) * s for w, s in zip(model.place_weight, late, strict=False)))
+        dots.append(dot[0] if dot else 0.0)
+        choices.append(chosen)
+    return scores, dots, choices
+
+
+@pytest.fixture(params=["dot", "bm25"])
+def setting(request, tiny_bert):
+    folder, bert = tiny_bert
+    torch.manual_seed(2)
+    model = ICLI.from_backbone(folder, select=request.param, size=12, query_length=10)
+    model.place_weight.data = torch.tensor([0.4, 0.3, 0.2, -0.1])
+    model.cls_vector.weight.data *= 10
+    return bert, model.eval(), scored_batch(), request.param
+
+
+def test_scores_are_those_of_plain_loops(setting):
+    bert, model, batch, select = setting
+    with torch.no_grad():
+        found = model(batch)
+        expected, _, choices = plain(bert, model, batch, select)
+    torch.testing.assert_close(found, torch.tensor(expected), atol=1e-4, rtol=0)
+    assert [len(choice) for choice in choices] == [4, 0, 3, 1]
+    assert choices[0] != [0, 1, 2, 3]
+
+
+def test_the_two_ways_to_choose_differ(tiny_bert):
+    folder, _ = tiny_bert
+    scores = []
+    for select in ("dot", "bm25"):
+        torch.manual_seed(2)
+        model = ICLI.from_backbone(folder, select=select).eval()
+        with torch.no_grad():
+            scores.append(model(scored_batch()))
+    assert scores[0][0] != scores[1][0]
+    torch.testing.assert_close(scores[0][2:], scores[1][2:])  # all their passages are chosen, and all weights equal
+
+
+def test_the_two_losses_by_hand(setting):
+    bert, model, batch, select = setting
+    model.sigma.data = torch.tensor([0.5, 2.0])
+    weight = torch.tensor([1.0, -3.0, 2.0, 0.5])
+    with torch.no_grad():
+        found = model(batch, lambda scores: (scores * weight).sum() ** 2)
+        scores, dots, _ = plain(bert, model, batch, select)
+    one, two = (sum(float(w) * x for w, x in zip(weight, values, strict=True)) ** 2 for values in (dots, scores))
+    expected = one / (2 * 0.25) + two / (2 * 4.0) + math.log(1.25) + math.log(5.0)
+    assert found.item() == pytest.approx(expected, rel=1e-4)
+
+
+def test_weights_start_equal(tiny_bert):
+    model = ICLI.from_backbone(tiny_bert[0])
+    assert model.place_weight.tolist() == [0.25] * 4
+    assert model.sigma.tolist() == [1.0, 1.0]
+    assert (model.token_vector.out_features, model.cls_vector.out_features) == (128, 128)
+
+
+def test_every_weight_learns(setting):
+    _, model, batch, _ = setting
+    model.train()
+    loss = model(batch, lambda scores: -scores.log_softmax(0)[0])
+    loss.backward()
+    assert loss.shape == ()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.isfinite().all(), name
+        assert parameter.grad.abs().sum() > 0 or name.endswith("key.bias"), name
+
+
+def test_choosing_has_no_gradient(setting):
+    _, model, batch, _ = setting
+    model(batch).sum().backward()
+    assert model.cls_vector.weight.grad is None  # only the loss of the first passages teaches it
+    assert model.sigma.grad is None
+    assert model.place_weight.grad is not None
+
+
+def test_a_score_does_not_depend_on_the_batch(setting):
+    _, model, batch, _ = setting
+    shaken(model)
+    items = batch.to_data_list()
+    with torch.no_grad():
+        together = model(batch)
+        alone = torch.cat([model(item) for item in items])
+        backwards = model(Batch.from_data_list(items[::-1])).flip(0)
+        nothing = passage_batch(lengths=(0, 0))
+        rate(nothing, torch.zeros(0))
+        loss = model(nothing, torch.sum)
+    torch.testing.assert_close(together, alone, atol=1e-5, rtol=0)
+    torch.testing.assert_close(together, backwards, atol=1e-5, rtol=0)
+    assert together[1] == 0
+    assert loss.item() == pytest.approx(sum(math.log(1 + sigma**2) for sigma in model.sigma.tolist()))
+
+
+def test_saved_model_scores_the_same(setting, tmp_path):
+    _, model, batch, select = setting
+    shaken(model).save_pretrained(tmp_path / "saved")
+    again = ICLI.from_pretrained(tmp_path / "saved")
+    assert again.select == select
+    with torch.no_grad():
+        assert torch.equal(model(batch), again(batch))
+
+
+def test_bad_options_and_graphs_are_refused(tiny_bert):
+    folder, _ = tiny_bert
+    with pytest.raises(OptionError, match="select must be one of dot, bm25, got 'tfidf'"):
+        ICLI.from_backbone(folder, select="tfidf")
+    with pytest.raises(OptionError, match="passages must be at least 1"):
+        ICLI.from_backbone(folder, passages=0)
+    with pytest.raises(InputError, match=r"no circle_score; build it with GraphBuilder\(relevance=PassageBM25\(\)\)"):
+        ICLI.from_backbone(folder, select="bm25")(passage_batch())

@@ -1,0 +1,334 @@
+"""The cascade against plain Python and transformers' BertModel; what each stage of training moves."""
+
+import math
+
+import pytest
+import torch
+from conftest import document_batch
+from torch_geometric.data import Batch
+
+from socialgraph.data.circles import compose
+from socialgraph.data.graph import gather
+from socialgraph.errors import OptionError
+from socialgraph.nn.idcm import ESM, IDCM, order_loss
+from socialgraph.partition import Windows
+
+
+def chunk_batch(lengths=(70, 0, 33, 1), size=8, seed=0):
+    """Documents whose circles are windows: 9, 0, 5 and 1 chunks, the last ones of the long ones shorter."""
+    batch = document_batch(lengths=lengths, seed=seed)
+    gather(batch, *compose(Windows(size), None, batch.edge_index, batch.batch, batch.num_graphs))
+    return batch
+
+
+def build(folder, seed=5, **options):
+    """A model whose every weight is away from its start."""
+    torch.manual_seed(seed)
+    model = IDCM.from_backbone(folder, **options).eval()
+    for name, parameter in model.named_parameters():
+        parameter.data += (0.3 if name.startswith(("esm.", "score.", "weights")) else 0.02) * torch.randn_like(
+            parameter
+        )
+    return model
+
+
+def states(esm, embeddings):
+    """The convolution of one text in plain loops."""
+    weight, bias = esm.conv.weight, esm.conv.bias
+    rows = []
+    for place in range(len(embeddings)):
+        row = bias.clone()
+        for ahead in range(weight.size(2)):
+            if place + ahead < len(embeddings):
+                row = row + weight[:, :, ahead] @ embeddings[place + ahead]
+        rows.append(row.clamp(min=0))
+    return rows
+
+
+def small_score(esm, query, chunk, kernels):
+    """The small model's score of one chunk in plain loops; ``kernels`` are pairs (mu, sigma)."""
+    query, chunk = states(esm, query), states(esm, chunk)
+    total = esm.score.bias[0]
+    for number, (mu, sigma) in enumerate(kernels):
+        for one in query:
+            cosines = [torch.dot(one, other) / (one.norm() * other.norm()).clamp(min=1e-12) for other in chunk]
+            kernel = sum(math.exp(-((float(c) - mu) ** 2) / (2 * sigma**2)) for c in cosines)
+            total = total + esm.score.weight[0, number] * math.log(max(kernel, 1e-4))
+    return float(total)
+
+
+KERNELS = [(1.0, 1e-4), *((0.9 - 0.2 * k, 0.1) for k in range(10))]
+
+
+def written_out(model, bert, batch):
+    """Return for each document the small model's and BERT's score of each chunk, and the cascade's score."""
+    model_words = model.embedding.word.weight
+    found = []
+    for document in batch.to_data_list():
+        query, small, large = document.query_ids, [], []
+        for circle in range(document.num_circles):
+            chunk = document.input_ids[document.circle_index[0][document.circle_index[1] == circle]]
+            small.append(small_score(model.esm, model_words[query], model_words[chunk], KERNELS))
+            ids = torch.tensor([[2, *query.tolist(), 3, *chunk.tolist(), 3]])
+            types = torch.tensor([[0] * (len(query) + 2) + [1] * (len(chunk) + 1)])
+            large.append(float(model.score(bert(ids, token_type_ids=types).last_hidden_state[0, 0])))
+        read = sorted(range(len(small)), key=lambda c, s=small: -s[c])[: model.chunks]
+        judged = sorted((large[c] for c in read), reverse=True)
+        found.append((small, large, sum(w * s for w, s in zip(model.weights.tolist(), judged, strict=False))))
+    return found
+
+
+def test_kernels_by_hand():
+    esm = ESM(2, kernels=5, conv_width=1)
+    with torch.no_grad():
+        esm.conv.weight.copy_(torch.eye(2).unsqueeze(-1))
+        esm.conv.bias.zero_()
+        esm.score.weight.copy_(torch.tensor([[1.0, 10.0, 100.0, 1000.0, 10000.0]]))
+        esm.score.bias.fill_(0.5)
+    assert esm.mu.tolist() == pytest.approx([1.0, 0.75, 0.25, -0.25, -0.75])
+    assert esm.sigma.tolist() == pytest.approx([1e-4, 0.25, 0.25, 0.25, 0.25])
+    query = torch.tensor([[[2.0, 0.0]]])  # cosines with the chunk's two tokens: 1 and 0.6
+    chunk = torch.tensor([[[5.0, 0.0], [3.0, 4.0], [9.0, 9.0]]])
+    mask = torch.tensor([[True, True, False]])
+    bell = lambda x: math.exp(-(x**2) / 2)  # noqa: E731
+    # distances in sigmas of 1.0 and 0.6 from each mu; the exact kernel sees the first token only
+    kernels = [1.0, bell(1.0) + bell(0.6), bell(3.0) + bell(1.4), bell(5.0) + bell(3.4), bell(7.0) + bell(5.4)]
+    expected = 0.5 + sum(10.0**k * math.log(max(x, 1e-4)) for k, x in enumerate(kernels))
+    score = esm(query, torch.tensor([[True]]), chunk, mask, torch.tensor([0]))
+    assert score.item() == pytest.approx(expected, rel=1e-4)
+    assert ESM(2).mu.tolist() == pytest.approx([mu for mu, _ in KERNELS])
+    assert ESM(2).sigma.tolist() == pytest.approx([sigma for _, sigma in KERNELS])
+
+
+def test_the_cascade_is_what_it_says(tiny_bert):
+    folder, bert = tiny_bert
+    batch = chunk_batch()
+    batch.input_ids[14:16] = batch.query_ids[:2]  # the end of a chunk is the query: exact matches in context
+    model = IDCM.from_backbone(folder, chunks=3).eval()
+    assert model.weights.tolist() == [1, 1, 1]
+    torch.manual_seed(2)
+    with torch.no_grad():
+        model.weights.copy_(torch.tensor([1.5, -0.7, 0.3]))
+        model.esm.score.weight.normal_()
+        model.score.weight.normal_()
+        model.score.bias.fill_(0.4)
+        expected = written_out(model, bert, batch)
+        small = torch.tensor([score for one, _, _ in expected for score in one])
+        large = torch.tensor([score for _, one, _ in expected for score in one])
+        torch.testing.assert_close(model.promise(batch), small, atol=2e-3, rtol=1e-4)
+        torch.testing.assert_close(model.judge(batch), large, atol=1e-5, rtol=0)
+        scores = model(batch)
+        torch.testing.assert_close(scores, torch.tensor([score for _, _, score in expected]), atol=1e-5, rtol=0)
+        assert scores[1] == 0
+        whole = model.documents(batch)
+        assert (whole - scores).abs()[0] > 1e-3  # had it read all chunks, others would have been the best
+        torch.testing.assert_close(whole[3], scores[3])
+        single = batch.to_data_list()[2]
+        torch.testing.assert_close(model(single), scores[2:3], atol=1e-5, rtol=0)
+
+
+def test_only_the_chosen_chunks_go_through_bert(tiny_bert):
+    model = build(tiny_bert[0], chunks=2)
+    sizes = []
+    model.score.register_forward_hook(lambda _, inputs, __: sizes.append(len(inputs[0])))
+    with torch.no_grad():
+        model(chunk_batch())
+    assert sizes == [2 + 0 + 2 + 1]
+
+
+def test_stages_train_on_one_chunk_then_on_all(tiny_bert):
+    folder, bert = tiny_bert
+    batch = chunk_batch()
+    model = IDCM.from_backbone(folder, chunks=3, dropout=0.0).train()
+    assert model.stage == "selection"
+    with torch.no_grad():
+        model.weights.copy_(torch.tensor([1.0, 0.5, 0.25]))
+        large = [one for _, one, _ in written_out(model, bert, batch)]
+    seen = []
+
+    def objective(scores):
+        seen.append(scores.detach())
+        return scores.sum()
+
+    model.enter("passage")
+    model(batch, objective).backward()
+    untouched = {name for name, parameter in model.named_parameters() if parameter.grad is None}
+    assert untouched == {name for name, _ in model.named_parameters() if name.startswith(("esm.", "weights"))}
+    batch.circle_score = torch.arange(15.0) % 7  # best: chunk 6 of the first, 1 of the third, 0 of the last document
+    assert batch.leader_index.numel() == 15
+    model(batch, objective)
+    model.enter("document")
+    model.zero_grad()
+    model(batch, objective).backward()
+    untouched = {name for name, parameter in model.named_parameters() if parameter.grad is None}
+    assert untouched == {name for name, _ in model.named_parameters() if name.startswith("esm.")}
+    scores = lambda c: [one[number] if one else 0.0 for one, number in zip(large, c, strict=True)]  # noqa: E731
+    weighted = [sum(w * s for w, s in zip((1, 0.5, 0.25), sorted(one)[::-1], strict=False)) for one in large]
+    torch.testing.assert_close(seen[0], torch.tensor(scores((0, 0, 0, 0))), atol=1e-5, rtol=0)
+    torch.testing.assert_close(seen[1], torch.tensor(scores((6, 0, 4, 0))), atol=1e-5, rtol=0)
+    torch.testing.assert_close(seen[2], torch.tensor(weighted), atol=1e-5, rtol=0)
+
+
+def plain_order_loss(score, target, document, amount):
+    """NDCG-Loss2 in plain loops, one document after the other."""
+    losses = []
+    for number in range(max(document) + 1):
+        mine = [c for c in range(len(score)) if document[c] == number]
+        if len(mine) <= amount:
+            continue
+        by_target = sorted(mine, key=lambda c: -target[c])
+        by_score = sorted(mine, key=lambda c: -score[c])
+        gain = {c: max(amount - by_target.index(c), 0) for c in mine}
+        ideal = sum((2 ** (amount - r) - 1) / math.log2(2 + r) for r in range(amount))
+        losses.append(0.0)
+        for i in mine:
+            for j in mine:
+                if gain[i] > gain[j]:
+                    apart = abs(by_score.index(i) - by_score.index(j))
+                    delta = abs(1 / math.log2(1 + apart) - 1 / math.log2(2 + apart))
+                    weight = delta * abs((2 ** gain[i] - 1) / ideal - (2 ** gain[j] - 1) / ideal)
+                    losses[-1] -= weight * math.log2(1 / (1 + math.exp(-(score[i] - score[j]))))
+    return sum(losses) / max(len(losses), 1)
+
+
+@pytest.mark.parametrize("amount", [1, 2, 4])
+def test_order_loss_is_ndcg_loss_2(amount):
+    generator = torch.Generator().manual_seed(amount)
+    document = torch.tensor([0] * 7 + [2] * 3 + [3] * 5 + [4])
+    score, target = (torch.randn(len(document), generator=generator) for _ in range(2))
+    expected = plain_order_loss(score.tolist(), target.tolist(), document.tolist(), amount)
+    assert expected > 0
+    assert order_loss(score, target, document, amount).item() == pytest.approx(expected, rel=1e-5)
+    exact = score.double().requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: order_loss(x, target, document, amount), exact)
+
+
+def test_order_loss_is_stable_and_defined():
+    document = torch.zeros(5, dtype=torch.long)
+    score = torch.tensor([-1e4, 1e4, 0.0, 3.0, 5.0], requires_grad=True)
+    loss = order_loss(score, -score.detach(), document, 2)
+    loss.backward()
+    assert loss.isfinite()
+    assert score.grad.isfinite().all()
+    score.grad = None
+    loss = order_loss(score, score.detach(), document, 5)  # five chunks, five places: no choice
+    loss.backward()
+    assert loss.item() == 0
+    assert score.grad.tolist() == [0] * 5
+
+
+def test_the_selection_stage_moves_the_small_model_alone_and_hears_no_dropout(tiny_bert):
+    batch = chunk_batch()
+    model = build(tiny_bert[0], chunks=2, dropout=0.5).train()
+    before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+    with torch.no_grad():
+        expected = plain_order_loss(
+            model.promise(batch).tolist(),
+            model.eval().judge(batch).tolist(),
+            batch.batch[batch.leader_index].tolist(),
+            2,
+        )
+    optimizer = torch.optim.AdamW(model.train().parameters(), lr=1e-3, weight_decay=0.1)
+    for _ in range(2):
+        loss = model(batch, lambda scores: pytest.fail("the judgements are not asked"))
+        optimizer.zero_grad()
+        loss.backward()
+        assert loss.item() == pytest.approx(expected, rel=1e-4)  # the same loss twice: BERT is heard without dropout
+    optimizer.step()
+    assert model.training
+    assert all(module.training for module in model.modules())
+    moved = {name for name, parameter in model.named_parameters() if not torch.equal(parameter, before[name])}
+    assert moved == {name for name in before if name.startswith("esm.")}
+
+
+def test_the_small_model_learns_berts_order(tiny_bert):
+    batch = chunk_batch(lengths=(64, 64, 60, 1, 0))
+    model = build(tiny_bert[0], chunks=2).train()
+    optimizer = torch.optim.AdamW(model.esm.parameters(), lr=3e-3)
+
+    def found():
+        """How many of BERT's two best chunks are chosen, of 2 * 3."""
+        with torch.no_grad():
+            small, large = model.promise(batch)[:24].view(3, 8), model.eval().judge(batch)[:24].view(3, 8)
+        model.train()
+        return sum(
+            len({*s.topk(2).indices.tolist()} & {*b.topk(2).indices.tolist()})
+            for s, b in zip(small, large, strict=True)
+        )
+
+    before, losses = found(), []
+    for _ in range(60):
+        losses.append(model(batch, torch.sum))
+        optimizer.zero_grad()
+        losses[-1].backward()
+        optimizer.step()
+    assert before < 6
+    assert found() == 6
+    assert losses[-1] < 0.3 * losses[0]
+    with torch.no_grad():  # what BERT would say of all chunks is now found by reading two
+        model.eval()
+        torch.testing.assert_close(model(batch), model.documents(batch), atol=1e-5, rtol=0)
+
+
+def test_a_score_does_not_depend_on_the_batch(tiny_bert):
+    batch = chunk_batch()
+    model = build(tiny_bert[0], chunks=2)
+    with torch.no_grad():
+        together = model(batch)
+        alone = torch.cat([model(Batch.from_data_list([item])) for item in batch.to_data_list()])
+        other_order = model(Batch.from_data_list(batch.to_data_list()[::-1])).flip(0)
+        promise = model.promise(batch)
+        apart = torch.cat([model.promise(item) for item in batch.to_data_list()])
+    assert together.isfinite().all()
+    assert together.unique().numel() == 4
+    torch.testing.assert_close(together, alone, atol=1e-5, rtol=0)
+    torch.testing.assert_close(together, other_order, atol=1e-5, rtol=0)
+    torch.testing.assert_close(promise, apart, atol=1e-3, rtol=1e-5)
+
+
+@pytest.mark.parametrize("lengths", [(0,), (0, 0), (1,), (0, 1)])
+def test_documents_of_no_or_one_token(tiny_bert, lengths):
+    batch = chunk_batch(lengths=lengths)
+    model = build(tiny_bert[0]).train()
+    for stage in model.stages:
+        model.enter(stage)
+        loss = model(batch, torch.sum)
+        loss.backward()
+        assert loss.isfinite()
+    with torch.no_grad():
+        scores = model.eval()(batch)
+    assert [score == 0 for score in scores.tolist()] == [length == 0 for length in lengths]
+
+
+def test_half_precision_chooses_the_same_chunks(tiny_bert):
+    batch = chunk_batch()
+    model = build(tiny_bert[0], chunks=2)
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        rough, promise = model(batch), model.promise(batch)
+    with torch.no_grad():
+        assert torch.equal(promise, model.promise(batch))
+        torch.testing.assert_close(rough.float(), model(batch), atol=0.1, rtol=0.1)
+    model.train()
+    for stage in model.stages:
+        model.enter(stage)
+        with torch.autocast("cpu", torch.bfloat16):
+            loss = model(batch, torch.sum)
+        loss.backward()
+
+
+def test_saved_model_scores_the_same(tiny_bert, tmp_path):
+    batch = chunk_batch()
+    model = build(tiny_bert[0], chunks=3, kernels=5, conv_width=2)
+    model.save_pretrained(tmp_path / "saved")
+    again = IDCM.from_pretrained(tmp_path / "saved")
+    assert (again.chunks, again.esm.conv_width, len(again.esm.mu)) == (3, 2, 5)
+    with torch.no_grad():
+        assert torch.equal(model(batch), again(batch))
+
+
+def test_bad_options_are_refused(tiny_bert):
+    for options in ({"chunks": 0}, {"kernels": 1}, {"conv_width": 0}):
+        with pytest.raises(OptionError, match=f"{next(iter(options))} must be at least"):
+            IDCM.from_backbone(tiny_bert[0], **options)
+    with pytest.raises(OptionError, match="IDCM has the stages passage, document, selection, got 'ranking'"):
+        IDCM.from_backbone(tiny_bert[0]).enter("ranking")

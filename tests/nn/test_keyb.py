@@ -1,0 +1,202 @@
+"""KeyB, both ways, against a plain statement with transformers' BertModel."""
+
+import pytest
+import torch
+from conftest import document_batch
+from torch_geometric.data import Batch
+
+from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
+from socialgraph.data.circles import compose
+from socialgraph.data.graph import gather, rate
+from socialgraph.data.passage_bm25 import PassageBM25
+from socialgraph.edges.reading_order import ReadingOrder
+from socialgraph.errors import InputError, OptionError
+from socialgraph.nn.keyb import KeyB, KeyBPARADE
+from socialgraph.nn.parade import PARADE
+from socialgraph.partition import Windows
+from socialgraph.partition.blocks import Blocks
+
+LENGTHS = (70, 0, 33, 1, 8)
+BLOCK = 9
+
+
+def blocks(lengths=LENGTHS, rated=True):
+    """Documents in blocks of 9 tokens, each with a random score."""
+    batch = document_batch(lengths)
+    gather(batch, *compose(Windows(BLOCK), None, batch.edge_index, batch.batch, batch.num_graphs))
+    if rated:
+        generator = torch.Generator().manual_seed(2)
+        rate(batch, torch.randint(0, 5, (batch.num_circles,), generator=generator).float())  # with ties
+    return batch
+
+
+def score(model, bert, query, text):
+    """The model's score of [CLS] query [SEP] text [SEP], by transformers."""
+    ids = [2, *query, 3, *text, 3]
+    types = [0] * (len(query) + 2) + [1] * (len(text) + 1)
+    with torch.no_grad():
+        state = bert(torch.tensor([ids]), token_type_ids=torch.tensor([types])).last_hidden_state[0, 0]
+        return model.score(state).item()
+
+
+def statement(model, bert, graph, values, length):
+    """What KeyB is: score of the best blocks, as many as fit, in the order of the text."""
+    query, text = graph.query_ids.tolist(), graph.input_ids.tolist()
+    cut = [text[i : i + BLOCK] for i in range(0, len(text), BLOCK)]
+    if not cut:
+        return model.score.bias.item(), 0
+    room = length - 3 - len(query)
+    order = sorted(range(len(cut)), key=lambda c: (-values[c], c))
+    taken = [order[0]]
+    for block in order[1:]:
+        if sum(len(cut[c]) for c in taken) + len(cut[block]) > room:
+            break
+        taken.append(block)
+    joined = [word for c in sorted(taken) for word in cut[c]]
+    return score(model, bert, query, joined[:room]), len(taken)
+
+
+def move(model, bert):
+    """Give the linear layer large weights, so that blocks differ, and a bias."""
+    torch.manual_seed(4)
+    torch.nn.init.normal_(model.score.weight)
+    model.score.bias.data.fill_(0.2)
+    return model.eval(), bert
+
+
+@pytest.mark.parametrize("length", [96, 40, 13])  # all blocks of most, some, less than one
+@pytest.mark.parametrize("select", ["bm25", "bert"])
+def test_the_best_blocks_in_the_order_of_the_text(tiny_bert, select, length):
+    folder, bert = tiny_bert
+    model, bert = move(KeyB.from_backbone(folder, select=select, length=length), bert)
+    batch = blocks()
+    expected, amounts = [], []
+    for graph in batch.to_data_list():
+        values = graph.circle_score.tolist()
+        if select == "bert":
+            text, query = graph.input_ids.tolist(), graph.query_ids.tolist()
+            values = [score(model, bert, query, text[i : i + BLOCK]) for i in range(0, len(text), BLOCK)]
+        value, amount = statement(model, bert, graph, values, length)
+        expected.append(value)
+        amounts.append(amount)
+    assert amounts[0] in {96: (8,), 40: (3, 4), 13: (1,)}[length]  # of 8 blocks, the last of 7 tokens
+    with torch.no_grad():
+        scores = model(batch)
+        alone = torch.cat([model(graph) for graph in batch.to_data_list()])
+        flipped = model(Batch.from_data_list(batch.to_data_list()[::-1])).flip(0)
+    assert scores.tolist() == pytest.approx(expected, abs=1e-4)
+    torch.testing.assert_close(scores, alone, atol=1e-5, rtol=0)
+    torch.testing.assert_close(scores, flipped, atol=1e-5, rtol=0)
+
+
+def test_selecting_takes_no_gradient_and_no_dropout(tiny_bert):
+    model = KeyB.from_backbone(tiny_bert[0], select="bert", length=40, dropout=0.5).train()
+    batch = blocks()
+    passes = []
+    model.embedding.register_forward_hook(
+        lambda module, inputs, output: passes.append((module.training, output.requires_grad, inputs[0].numel()))
+    )
+    model(batch).sum().backward()
+    (glance, read) = passes
+    assert glance[:2] == (False, False)
+    assert read[:2] == (True, True)
+    assert read[2] < glance[2]
+    assert all(module.training for module in model.modules())
+    first, second = model.glance(batch), model.glance(batch)
+    assert torch.equal(first, second)
+    assert first.shape == (batch.num_circles,)
+    assert not first.requires_grad
+    # the gradient is that of reading the chosen blocks alone
+    plain = KeyB.from_backbone(tiny_bert[0], select="bm25", length=40, dropout=0.0).train()
+    plain.load_state_dict(model.state_dict())
+    rate(batch, first)
+    by_itself = KeyB.from_backbone(tiny_bert[0], select="bert", length=40, dropout=0.0).train()
+    by_itself.load_state_dict(model.state_dict())
+    for reader in (plain, by_itself):
+        reader(batch).sum().backward()
+    for (name, one), other in zip(plain.named_parameters(), by_itself.parameters(), strict=True):
+        torch.testing.assert_close(one.grad, other.grad, msg=name)
+
+
+def test_evaluation_stays_evaluation(tiny_bert):
+    model = KeyB.from_backbone(tiny_bert[0], select="bert").eval()
+    model(blocks())
+    assert not model.training
+
+
+def test_keyb_parade_reads_the_best_passages(tiny_bert):
+    folder, _ = tiny_bert
+    torch.manual_seed(0)
+    model = KeyBPARADE.from_backbone(folder, passages=2).eval()
+    parade = PARADE.from_backbone(folder, readout="transformer").eval()
+    parade.load_state_dict(model.state_dict())
+    batch = blocks()
+    expected = []
+    for graph in batch.to_data_list():
+        values = graph.circle_score.tolist()
+        best = sorted(sorted(range(len(values)), key=lambda c: (-values[c], c))[:2])
+        text = [graph.input_ids[c * BLOCK : (c + 1) * BLOCK] for c in best]
+        # a document of these passages alone, read by PARADE
+        short = blocks((sum(map(len, text)),))
+        short.input_ids, short.query_ids = torch.cat([*text, graph.input_ids[:0]]), graph.query_ids
+        short.query_length = graph.query_length
+        sizes = torch.tensor([len(part) for part in text], dtype=torch.long)
+        start = sizes.cumsum(0) - sizes
+        circle = torch.repeat_interleave(sizes)
+        gather(short, torch.stack([torch.arange(len(circle)), circle]), start, torch.ones(len(text), dtype=torch.bool))
+        expected.append(parade(short))
+    with torch.no_grad():
+        torch.testing.assert_close(model(batch), torch.cat(expected), atol=1e-5, rtol=0)
+        assert not torch.allclose(model(batch), parade(batch))
+        few = KeyBPARADE.from_backbone(folder, passages=50).eval()
+        few.load_state_dict(model.state_dict())
+        torch.testing.assert_close(few(batch), parade(batch), atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("make", [KeyB, KeyBPARADE])
+def test_graphs_without_scores_and_bad_options_are_refused(tiny_bert, make):
+    folder, _ = tiny_bert
+    with pytest.raises(InputError, match=r"no circle_score: build it with GraphBuilder\(..., relevance=PassageBM25"):
+        make.from_backbone(folder)(blocks(rated=False))
+    with pytest.raises(OptionError, match=r"bm25, bert, got 'tfidf'|at least 1 passage must be read, got 0"):
+        make.from_backbone(folder, **({"select": "tfidf"} if make is KeyB else {"passages": 0}))
+    assert make.from_backbone(folder).eval()(blocks((0, 0))).tolist() == [0.0, 0.0]
+
+
+def test_saved_models_score_the_same(tiny_bert, tmp_path):
+    for make, options in ((KeyB, {"select": "bert", "length": 40}), (KeyBPARADE, {"passages": 3, "readout": "mean"})):
+        model = make.from_backbone(tiny_bert[0], **options).eval()
+        model.save_pretrained(tmp_path / make.__name__)
+        again = make.from_pretrained(tmp_path / make.__name__)
+        assert all(getattr(again, key) == value for key, value in options.items() if key != "readout")
+        assert torch.equal(model(blocks()), again(blocks()))
+
+
+DEVICES = [
+    "cpu",
+    pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")),
+]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_from_texts_to_scores(tiny_bert, device):
+    folder, bert = tiny_bert
+    # sentences of 5 words that end with w1; only the fifth and the ninth hold words of the query
+    sentences = [f"w{10 + i} w{30 + i} w{50 + i} w{70 + i} w1" for i in range(12)]
+    sentences[4], sentences[8] = "w14 w99 w98 w74 w1", "w18 w98 w58 w78 w1"
+    documents = {"long": Document("long", " ".join(sentences)), "empty": Document("empty", "")}
+    tokens = Tokens(folder)
+    statistics = TermStatistics.count(map(tokens.document, documents.values()), tokens.vocab_size)
+    edges = ReadingOrder(folder, costs={"w1": 1.0})
+    builder = GraphBuilder(
+        documents, tokens, statistics, edges, passages=Blocks(7), relevance=PassageBM25(), device=device
+    )
+    batch = builder([("q", "w99 w98", "long"), ("q", "w99 w98", "empty")])
+    assert batch.leader_index.tolist() == list(range(0, 60, 5))
+    assert batch.circle_score.argsort(descending=True)[:2].tolist() == [4, 8]
+    model, bert = move(KeyB.from_backbone(folder, length=16), bert)
+    read = tokens.query(f"{sentences[4]} {sentences[8]}")
+    expected = score(model, bert, tokens.query("w99 w98").tolist(), read.tolist())
+    scores = model.to(device)(batch).tolist()
+    assert scores == pytest.approx([expected, 0.2], abs=1e-4)
+    assert len(KeyB.from_backbone(folder, select="bert", length=16).to(device)(batch)) == 2

@@ -1,0 +1,60 @@
+"""MaxP against transformers' BertModel on each window."""
+
+import pytest
+import torch
+from conftest import document_batch
+from test_socialformer import circle_texts
+from torch_geometric.data import Batch
+
+from socialgraph.data.circles import compose
+from socialgraph.data.graph import gather
+from socialgraph.nn.maxp import MaxP
+from socialgraph.partition import Windows
+
+
+def passages(lengths=(70, 0, 33, 1)):
+    batch = document_batch(lengths)
+    gather(batch, *compose(Windows(16, 2, 4), None, batch.edge_index, batch.batch, batch.num_graphs))
+    return batch
+
+
+def test_the_best_window_is_the_score(tiny_bert):
+    folder, bert = tiny_bert
+    model = MaxP.from_backbone(folder).eval()
+    model.score.bias.data.fill_(-7.0)  # all scores below 0: no empty place may win
+    batch = passages()
+    expected = [[-7.0] for _ in range(4)]
+    document = batch.batch[batch.leader_index]
+    found = [[] for _ in range(4)]
+    with torch.no_grad():
+        for number, (ids, _, first) in enumerate(circle_texts(batch)):
+            types = [0] * first + [1] * (len(ids) - first)
+            state = bert(torch.tensor([ids]), token_type_ids=torch.tensor([types])).last_hidden_state[0, 0]
+            found[int(document[number])].append(model.score(state).item())
+        scores = model(batch)
+        alone = torch.cat([model(graph) for graph in batch.to_data_list()])
+        flipped = model(Batch.from_data_list(batch.to_data_list()[::-1])).flip(0)
+    assert [len(mine) for mine in found] == [5, 0, 3, 1]
+    expected = [max(mine) if mine else -7.0 for mine in found]
+    assert scores.tolist() == pytest.approx(expected, abs=1e-5)
+    torch.testing.assert_close(scores, alone, atol=1e-5, rtol=0)
+    torch.testing.assert_close(scores, flipped, atol=1e-5, rtol=0)
+
+
+def test_only_the_best_window_is_trained(tiny_bert):
+    model = MaxP.from_backbone(tiny_bert[0], dropout=0.0).train()
+    batch = passages((64,))
+    seen = []
+    model.score.register_forward_pre_hook(lambda _, inputs: inputs[0].retain_grad() or seen.append(inputs[0]))
+    model(batch).sum().backward()
+    (states,) = seen
+    trained = states.grad.abs().sum(1) > 0
+    assert trained.sum() == 1
+    assert trained.int().argmax() == model.score(states).argmax()
+
+
+def test_only_empty_documents_and_saving(tiny_bert, tmp_path):
+    model = MaxP.from_backbone(tiny_bert[0]).eval()
+    assert model(passages((0, 0))).tolist() == [0.0, 0.0]
+    model.save_pretrained(tmp_path / "saved")
+    assert torch.equal(model(passages()), MaxP.from_pretrained(tmp_path / "saved")(passages()))

@@ -1,0 +1,71 @@
+"""PARADE's four ways to pool, each against a plain statement over transformers' BertModel."""
+
+import pytest
+import torch
+from conftest import document_batch
+from test_socialformer import circle_texts
+from transformers import BertConfig
+from transformers.models.bert.modeling_bert import BertLayer
+
+from socialgraph.data.circles import compose
+from socialgraph.data.graph import gather
+from socialgraph.nn import PARADE
+from socialgraph.nn.bert_weights import LAYER_NAMES
+from socialgraph.partition import Windows
+
+
+def windows_only(lengths):
+    batch = document_batch(lengths=lengths)
+    gather(batch, *compose(Windows(16), None, batch.edge_index, batch.batch, len(lengths)))
+    return batch
+
+
+def bert_layer(conv):
+    """Return transformers' layer with the weights of ours."""
+    config = BertConfig(hidden_size=32, num_attention_heads=4, intermediate_size=64, attn_implementation="eager")
+    layer = BertLayer(config).eval()
+    names = {f"{LAYER_NAMES[n.rsplit('.', 1)[0]]}.{n.rsplit('.', 1)[1]}": p for n, p in conv.named_parameters()}
+    layer.load_state_dict(names)
+    return layer
+
+
+def transformer(readout, states):
+    states = torch.cat([readout.aggregation.agg[None], states])[None]
+    for conv in readout.aggregation.layers:
+        found = bert_layer(conv)(states)
+        states = found[0] if isinstance(found, tuple) else found
+    return states[0, 0]
+
+
+def attention(readout, states):
+    weight = torch.softmax(readout.aggregation.gate_nn(states).squeeze(-1), 0)
+    return (weight[:, None] * states).sum(0)
+
+
+POOLS = {
+    "max": lambda _, states: states.max(0).values,
+    "mean": lambda _, states: states.mean(0),
+    "attention": attention,
+    "transformer": transformer,
+}
+
+
+@pytest.mark.parametrize("readout", POOLS)
+def test_parade_pools_the_states_of_its_windows(tiny_bert, readout):
+    folder, bert = tiny_bert
+    lengths = (50, 20, 16, 1, 0)
+    batch = windows_only(lengths)
+    torch.manual_seed(4)
+    model = PARADE.from_backbone(folder, readout=readout).eval()
+    for parameter in [*model.readout.parameters(), *model.score.parameters()]:
+        parameter.data += 0.1 * torch.randn_like(parameter)
+    states = []
+    with torch.no_grad():
+        for ids, _, first in circle_texts(batch):
+            types = [0] * first + [1] * (len(ids) - first)
+            states.append(bert(torch.tensor([ids]), token_type_ids=torch.tensor([types])).last_hidden_state[0, 0])
+        states, document = torch.stack(states), batch.batch[batch.leader_index]
+        assert document.bincount(minlength=5).tolist() == [4, 2, 1, 1, 0]
+        pooled = [POOLS[readout](model.readout, states[document == number]) for number in range(4)]
+        expected = model.score(torch.stack([*pooled, torch.zeros(32)]))[:, 0]
+        torch.testing.assert_close(model(batch), expected, atol=1e-5, rtol=0)

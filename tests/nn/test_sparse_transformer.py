@@ -1,0 +1,239 @@
+"""Sparse transformers against transformers' Longformer and BERT, and their own promises."""
+
+import pytest
+import torch
+from torch_geometric.data import Batch
+from transformers import LongformerConfig, LongformerModel
+
+from socialgraph.data.graph import connect, document_graph, weigh
+from socialgraph.edges.bigbird import BigBirdEdges
+from socialgraph.edges.coins import coin_key
+from socialgraph.edges.longformer import LongformerEdges
+from socialgraph.edges.sparse import SparseEdges
+from socialgraph.errors import InputError, OptionError
+from socialgraph.nn.sparse_transformer import SparseTransformer
+
+CLS, SEP = 2, 3
+LENGTHS = (70, 0, 33, 1)
+
+
+def joint_batch(edges: SparseEdges, lengths=LENGTHS, seed=0) -> Batch:
+    """Return joint graphs of random documents with their edges and hubs."""
+    generator = torch.Generator().manual_seed(seed)
+    graphs = []
+    for number, length in enumerate(lengths):
+        draw = lambda n: torch.randint(5, 200, (n,), generator=generator)  # noqa: E731
+        query, document = draw(2 + number), draw(length)
+        ids = torch.cat([torch.tensor([CLS]), query, torch.tensor([SEP]), document, torch.tensor([SEP])])
+        segment = torch.tensor([0] * (len(query) + 2) + [1] * (length + 1))
+        graphs.append(document_graph(ids, query, coin_key(0, "q", str(number)), segment=segment))
+    batch = Batch.from_data_list(graphs)
+    connect(batch, *edges(batch))
+    weigh(batch, "hub_mask", edges.hubs(batch))
+    return batch
+
+
+def train_a_little(model):
+    """Move every weight away from its start, so that biases, segments and hubs' heads matter."""
+    torch.manual_seed(1)
+    for parameter in model.parameters():
+        parameter.data += 0.05 * torch.randn_like(parameter)
+    return model
+
+
+def as_longformer(model: SparseTransformer) -> LongformerModel:
+    """Return transformers' Longformer of a window of 16 with the model's weights."""
+    config = LongformerConfig(
+        vocab_size=200, hidden_size=32, num_hidden_layers=3, num_attention_heads=4, intermediate_size=64,
+        max_position_embeddings=98, attention_window=16, type_vocab_size=2, pad_token_id=1,
+    )  # fmt: skip
+    longformer = LongformerModel(config, add_pooling_layer=False).eval()
+    ours, theirs = model.embedding, longformer.embeddings
+    theirs.word_embeddings.load_state_dict(ours.word.state_dict())
+    theirs.token_type_embeddings.load_state_dict(ours.segment.state_dict())
+    theirs.LayerNorm.load_state_dict(ours.norm.state_dict())
+    theirs.LayerNorm.eps = ours.norm.eps
+    theirs.position_embeddings.weight.data[2:] = ours.position.weight.data  # rows 0 and 1 are for padding
+    for number, (mine, layer) in enumerate(zip(model.layers, longformer.encoder.layer, strict=True)):
+        attention = layer.attention.self
+        pairs = {
+            attention.query: mine.query, attention.key: mine.key, attention.value: mine.value,
+            layer.attention.output.dense: mine.attention_output,
+            layer.attention.output.LayerNorm: mine.attention_norm,
+            layer.intermediate.dense: mine.intermediate, layer.output.dense: mine.output,
+            layer.output.LayerNorm: mine.output_norm,
+        }  # fmt: skip
+        if model.own_global:
+            heads = model.global_heads[number]
+            pairs |= {
+                attention.query_global: heads.query, attention.key_global: heads.key,
+                attention.value_global: heads.value,
+            }  # fmt: skip
+        for target, source in pairs.items():
+            target.load_state_dict(source.state_dict())
+            if hasattr(target, "eps"):
+                target.eps = source.eps
+    return longformer
+
+
+@pytest.mark.parametrize("case", ["window", "hubs with copies", "hubs with heads of their own"])
+def test_a_sliding_window_equals_transformers_longformer(tiny_bert, case):
+    folder, _ = tiny_bert
+    hubs = case != "window"
+    model = SparseTransformer.from_backbone(folder, own_global=hubs)
+    if hubs:
+        for heads, layer in zip(model.global_heads, model.layers, strict=True):
+            assert torch.equal(heads.query.weight, layer.query.weight)
+            assert torch.equal(heads.value.bias, layer.value.bias)
+    if case != "hubs with copies":
+        train_a_little(model)
+    model.eval()
+    batch = joint_batch(LongformerEdges(window=16, query=hubs))
+    longformer = as_longformer(model)
+    states = []
+    with torch.no_grad():
+        for graph in batch.to_data_list():
+            hears_all = (graph.segment == 0).long() if hubs else torch.zeros_like(graph.segment)
+            hidden = longformer(
+                graph.input_ids[None], token_type_ids=graph.segment[None], global_attention_mask=hears_all[None],
+                attention_mask=torch.ones_like(graph.input_ids)[None],
+            )  # fmt: skip
+            states.append(hidden.last_hidden_state[0, 0])
+        torch.testing.assert_close(model.documents(batch), torch.stack(states), atol=2e-5, rtol=1e-5)
+        torch.testing.assert_close(model(batch), model.score(torch.stack(states))[:, 0], atol=2e-5, rtol=1e-5)
+
+
+def test_a_window_over_the_whole_document_is_bert(tiny_bert):
+    folder, bert = tiny_bert
+    model = SparseTransformer.from_backbone(folder).eval()
+    batch = joint_batch(LongformerEdges(window=200))
+    with torch.no_grad():
+        cls = [
+            bert(graph.input_ids[None], token_type_ids=graph.segment[None]).last_hidden_state[0, 0]
+            for graph in batch.to_data_list()
+        ]
+        torch.testing.assert_close(model.documents(batch), torch.stack(cls), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("own_global", [False, True])
+def test_dense_equals_edges_with_gradients(tiny_bert, own_global):
+    folder, _ = tiny_bert
+    batch = joint_batch(BigBirdEdges(block=4, random=2))
+    results = {}
+    for backend in ("dense", "edges"):
+        torch.manual_seed(3)
+        model = SparseTransformer.from_backbone(folder, attention=backend, dropout=0.0, own_global=own_global)
+        scores = train_a_little(model).train()(batch)
+        (scores * torch.arange(1.0, 5.0)).sum().backward()
+        results[backend] = scores.detach(), {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
+    torch.testing.assert_close(results["dense"][0], results["edges"][0], atol=1e-5, rtol=1e-5)
+    assert results["dense"][1].keys() == results["edges"][1].keys()
+    assert len(results["dense"][1]) == len(list(model.parameters()))  # all weights learn
+    for name, gradient in results["dense"][1].items():
+        torch.testing.assert_close(gradient, results["edges"][1][name], atol=1e-4, rtol=1e-4, msg=name)
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+def test_flex_equals_dense(tiny_bert):
+    folder, _ = tiny_bert
+    batch = joint_batch(BigBirdEdges(block=4, random=2))
+    model = train_a_little(SparseTransformer.from_backbone(folder)).eval()
+    with torch.no_grad():
+        dense = model(batch)
+        model.attention = "flex"
+        torch.testing.assert_close(model(batch), dense, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("own_global", [False, True])
+@pytest.mark.parametrize("edges", [LongformerEdges(16, query=True), BigBirdEdges(8)], ids=lambda e: type(e).__name__)
+def test_a_score_does_not_depend_on_the_batch(tiny_bert, edges, own_global):
+    folder, _ = tiny_bert
+    batch = joint_batch(edges)
+    model = train_a_little(SparseTransformer.from_backbone(folder, own_global=own_global)).eval()
+    with torch.no_grad():
+        together = model(batch)
+        alone = torch.cat([model(item) for item in batch.to_data_list()])  # single graphs
+        other_order = model(Batch.from_data_list(batch.to_data_list()[::-1])).flip(0)
+    assert together.isfinite().all()
+    assert together.unique().numel() == 4
+    torch.testing.assert_close(together, alone, atol=1e-5, rtol=0)
+    torch.testing.assert_close(together, other_order, atol=1e-5, rtol=0)
+
+
+def test_empty_documents_of_a_query_score_alike(tiny_bert):
+    folder, _ = tiny_bert
+    empty = joint_batch(LongformerEdges(16), lengths=(0,)).to_data_list()[0]
+    filled = joint_batch(LongformerEdges(16), lengths=(50,)).to_data_list()[0]
+    model = train_a_little(SparseTransformer.from_backbone(folder)).eval()
+    with torch.no_grad():
+        scores = model(Batch.from_data_list([empty, filled, empty]))
+    assert scores.isfinite().all()
+    assert scores[0].item() == pytest.approx(scores[2].item(), abs=1e-6)
+
+
+def test_half_precision_stays_near(tiny_bert):
+    folder, _ = tiny_bert
+    batch = joint_batch(LongformerEdges(16, query=True))
+    model = train_a_little(SparseTransformer.from_backbone(folder, own_global=True)).eval()
+    with torch.no_grad():
+        exact = model(batch)
+        with torch.autocast("cpu", torch.bfloat16):
+            rough = model(batch)
+    torch.testing.assert_close(rough.float(), exact, atol=0.03, rtol=0.03)
+
+
+def test_gradient_checkpointing_changes_nothing(tiny_bert):
+    folder, _ = tiny_bert
+    batch = joint_batch(LongformerEdges(16, query=True))
+    gradients, runs = [], []
+    for checkpointed in (False, True):
+        torch.manual_seed(3)
+        model = SparseTransformer.from_backbone(folder, dropout=0.0, own_global=True)
+        train_a_little(model).train()
+        if checkpointed:
+            model.gradient_checkpointing_enable()
+        counted = [0] * len(model.layers)
+        for number, layer in enumerate(model.layers):
+            norm = layer.attention_norm
+            norm.register_forward_hook(lambda *_, n=number, c=counted: c.__setitem__(n, c[n] + 1))
+        model(batch).sum().backward()
+        gradients.append([model.embedding.word.weight.grad, model.global_heads[0].key.weight.grad])
+        runs.append(counted)
+    torch.testing.assert_close(gradients[0], gradients[1])
+    assert runs == [[1, 1, 1], [2, 2, 2]]  # what is checkpointed is computed twice
+
+
+def test_saved_model_scores_the_same(tiny_bert, tmp_path):
+    folder, _ = tiny_bert
+    batch = joint_batch(LongformerEdges(16, query=True))
+    model = train_a_little(SparseTransformer.from_backbone(folder, own_global=True, max_positions=120)).eval()
+    model.save_pretrained(tmp_path / "saved")
+    again = SparseTransformer.from_pretrained(tmp_path / "saved")
+    assert again.own_global
+    assert again.max_positions == 120
+    with torch.no_grad():
+        assert torch.equal(model(batch), again(batch))
+
+
+def test_positions_are_repeated_for_long_documents(tiny_bert):
+    folder, bert = tiny_bert
+    batch = joint_batch(LongformerEdges(window=16, query=True), lengths=(200, 20))
+    with pytest.raises(InputError, match="this BERT reads 96"):
+        SparseTransformer.from_backbone(folder)(batch)
+    model = SparseTransformer.from_backbone(folder, max_positions=256).eval()
+    table = bert.embeddings.position_embeddings.weight
+    for place in (0, 95, 96, 191, 192, 255):
+        assert torch.equal(model.embedding.position.weight[place], table[place % 96])
+    with torch.no_grad():
+        assert model(batch).isfinite().all()
+
+
+def test_bad_options_are_refused(tiny_bert):
+    folder, _ = tiny_bert
+    batch = joint_batch(LongformerEdges(16))
+    with pytest.raises(OptionError, match="no attention along edges is called 'padded'"):
+        SparseTransformer.from_backbone(folder, attention="padded")(batch)
+    del batch["hub_mask"]
+    with pytest.raises(InputError, match="hub_mask"):
+        SparseTransformer.from_backbone(folder, own_global=True)(batch)
+    assert SparseTransformer.from_backbone(folder)(batch).shape == (4,)
