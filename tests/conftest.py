@@ -23,6 +23,12 @@ def shared() -> Path:
     return folder
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _cache(tmp_path_factory):
+    """Keep what tests cache out of the user's own folder, also in the programs that they start."""
+    os.environ["SOCIALGRAPH_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+
+
 @pytest.fixture
 def tiny_bert(tmp_path) -> tuple[str, BertModel]:
     """A random BERT of 3 layers x 32 with a tokenizer, saved in a folder."""

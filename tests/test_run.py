@@ -152,3 +152,10 @@ def test_the_code_in_the_inspection_page_runs(capsys, tmp_path, monkeypatch):
     assert (tmp_path / "document-graph.png").stat().st_size > 10_000
     assert "clustering: 0." in capsys.readouterr().out
     assert names["g"].number_of_edges() == names["graph"].edge_index.size(1) // 2
+
+
+def test_the_code_in_the_recipes_page_runs(capsys):
+    names = run_code(ROOT / "docs" / "recipes.md")
+    assert names["model"](names["batch"]).shape == (2,)
+    assert set(names["run"]["q1"]) == set(names["documents"])
+    assert "VectorStore" in capsys.readouterr().out
