@@ -16,7 +16,6 @@ from hydra.utils import get_class, instantiate
 from memory import PeakMemory
 from omegaconf import DictConfig, OmegaConf
 from torch.utils.data import Subset
-from tqdm import tqdm
 from transformers import set_seed
 
 from socialgraph import ranking
@@ -44,10 +43,8 @@ class Task:
         """Return the word pieces of all texts and their statistics; each combination is read once."""
         key = (backbone, document_length, query_length)
         if key not in self.read:
-            tokens = Tokens(*key)
-            documents = self.collection.documents
-            bar = tqdm(documents.values(), desc="reading", unit="doc", total=len(documents))
-            self.read[key] = tokens, TermStatistics.count(map(tokens.document, bar), tokens.vocab_size)
+            tokens = Tokens.stored(self.collection.documents, *key)
+            self.read[key] = tokens, TermStatistics.of(tokens, self.collection.documents)
         return self.read[key]
 
 
