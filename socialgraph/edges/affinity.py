@@ -16,6 +16,7 @@ device takes them, so that a graph is the same bit for bit on every device.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -143,11 +144,29 @@ class LowRank(Affinity):
         self.right = none if right is None else fixed(right, FACTOR_STEP)
         self.constant = zero.expand(documents) if constant is None else constant.double()
 
+    @cached_property
+    def terms(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """The product with fewer columns: ``<left_i, right_j> = row_i + column_j + <l_i, r_j>``.
+
+        Columns of ``right`` that are constant in every document are summed up in ``row [N]``, those of ``left`` in
+        ``column [N]``; ``l`` and ``r [N, s]`` are the others. All sums are exact.
+        """
+        first = self.ptr[:-1][self.batch]
+        product = self.left * self.right
+        row = (self.right == self.right[first]).all(0)
+        column = (self.left == self.left[first]).all(0) & ~row
+        rest = ~(row | column)
+        return product[:, row].sum(1), product[:, column].sum(1), self.left[:, rest], self.right[:, rest]
+
     def pair(self, i: Tensor, j: Tensor) -> Tensor:
         """Return P for the pairs; see :meth:`Affinity.pair`."""
         document = self.batch[i]
+        row, column, left, right = self.terms
         near = self.gain[document] * self.kernel[(i - j).abs()] + self.constant[document]
-        return near + (self.left[i] * self.right[j]).sum(-1)
+        known = row[i] + column[j]
+        for x, y in zip(left.T, right.T, strict=True):
+            known = known + x[i] * y[j]
+        return near + known
 
     def block(self, i: Tensor, j: Tensor) -> Tensor:
         """Return P for a block; the same numbers as :meth:`pair`, without a table of distances."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from socialgraph.partition.friend_circles import FriendCircles, RemainingGraph
+from socialgraph.partition.friend_circles import FriendCircles
+from socialgraph.partition.remaining import RemainingGraph
 
 
 class EdgeCircles(FriendCircles):
