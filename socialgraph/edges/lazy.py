@@ -118,24 +118,20 @@ class LazyGroup:
 
     def _tabulate(self, p: LowRank, document: Tensor) -> None:
         """Write P down as float32 multiples of one coin side, and how far off it may be."""
-        row, column, left, right = p.terms
-        inside, node, sides = self.inside, self.node, float(COIN_SIDES)
-        row, column = (row[node] + p.constant[document, None]) * sides, column[node] * sides
-        self.left = [x[node] * sides for x in left.T]
-        self.right = [x[node] for x in right.T]
+        inside, sides = self.inside, float(COIN_SIDES)
+        left, right = (table[self.node].permute(2, 0, 1) for table in p.terms)  # [2 + s, D, W]
+        row, column = (left[0] + p.constant[document, None]) * sides, right[1] * sides
+        left, right = left[2:] * sides, right[2:]
         kernel = torch.zeros(self.width, dtype=torch.float64, device=document.device)
         kernel[: p.kernel.numel()] = p.kernel[: self.width]
         gain = p.gain[document] * sides
-        reach = gain.abs() * kernel.abs().amax()
-        for part in (row, column):
-            reach = reach + part.abs().amax(1)
-        for x, y in zip(self.left, self.right, strict=True):
-            reach = reach + x.abs().amax(1) * y.abs().amax(1)
+        reach = gain.abs() * kernel.abs().amax() + row.abs().amax(1) + column.abs().amax(1)
+        reach = reach + (left.abs().amax(2) * right.abs().amax(2)).sum(0)
         # Every number and every step is off by at most 2^-24 of the largest sum that may stand there.
-        self.error = ((12 + 4 * len(self.left)) * 2.0**-24 * reach).float()
+        self.error = ((12 + 4 * len(left)) * 2.0**-24 * reach).float()
         self.row = torch.where(inside, row, NEVER).float()
         self.column = torch.where(inside, column, NEVER).float()
-        self.left, self.right = [x.float() for x in self.left], [x.float() for x in self.right]
+        self.left, self.right = list(left.float()), list(right.float())
         self.gain = gain.float()
         self.kernel = kernel.float()
         # windows[s, c] = kernel(|c - (W - 1 - s)|): the kernel as node W - 1 - s sees it
@@ -185,7 +181,7 @@ class LazyGroup:
         if column is None:
             near = self.windows.index_select(0, self.width - 1 - place)
         else:
-            near = self.kernel[(other - i).abs_()]
+            near = self.kernel.index_select(0, (other - i).abs_().flatten()).view_as(x)
         p = torch.addcmul(seen(self.column), self.gain[document][:, None], near).add_(own(self.row))
         for left, right in zip(self.left, self.right, strict=True):
             p.addcmul_(own(left), seen(right))
@@ -213,16 +209,6 @@ class LazyGroup:
         # the sign bit: comparisons of two floats are several times slower on a CPU
         return distance.view(torch.int32).bitwise_right_shift_(31).bitwise_and_(1)
 
-    def count(self, document: Tensor, place: Tensor, among: Tensor) -> Tensor:
-        """Return how many friends nodes have ``among`` those of a mask ``[D, W]`` int32: ``[R]`` int64."""
-        counts = []
-        step = max(1, self.block_size // self.width)
-        for d, w in zip(document.split(step), place.split(step), strict=True):
-            hit = self.hits(d, w)
-            hit &= among if among.size(0) == 1 else among.index_select(0, d)
-            counts.append(hit.sum(1, dtype=torch.int32))
-        return torch.cat(counts).long()
-
     def everything(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """Walk over all rows, in order, in blocks: ``document [R]``, ``place [R]`` and hits ``[R, W]``."""
         document, place = self.inside.nonzero(as_tuple=True)
@@ -234,20 +220,20 @@ class LazyGroup:
             yield d, w, self.hits(d, w)
 
     def dense(self) -> Tensor:
-        """Return the whole matrix of each document, ``[D, W, W]`` int8, 1 for friends."""
+        """Return the whole matrix of each document, ``[D, W, W]`` uint8, 1 for friends."""
         size, width = self.node.shape
-        whole = torch.zeros(size, width, width, dtype=torch.int8, device=self.node.device)
+        whole = torch.zeros(size, width, width, dtype=torch.uint8, device=self.node.device)
         if not self.fast:
             document, place = self.inside.nonzero(as_tuple=True)
             step = max(1, self.block_size // width)
             for d, w in zip(document.split(step), place.split(step), strict=True):
-                whole[d, w] = self.hits(d, w).to(torch.int8)
+                whole[d, w] = self.hits(d, w).to(torch.uint8)
             return whole
         first = 0
         while first < width - 1:
             last = min(width - 1, first + max(1, self.block_size // (size * (width - first))))
             rows, right = slice(first, last), slice(first, width)
-            block = self._upper(first, last).to(torch.int8)
+            block = self._upper(first, last).to(torch.uint8)
             corner = block[:, :, : last - first]
             whole[:, rows, right] = block
             whole[:, rows, rows] += corner.transpose(1, 2)
@@ -260,7 +246,7 @@ class LazyGroup:
         rows, right = slice(first, last), slice(first, self.width)
         coin = finish(self.lower[:, rows, None] + self.higher[:, None, right])
         places = torch.arange(first, last, device=coin.device)
-        near = self.windows.index_select(0, self.width - 1 - places)[:, right]
+        near = self.windows[:, right].index_select(0, self.width - 1 - places)
         p = torch.addcmul(self.column[:, None, right], self.gain[:, None, None], near).add_(self.row[:, rows, None])
         for x, y in zip(self.left, self.right, strict=True):
             p.addcmul_(x[:, rows, None], y[:, None, right])

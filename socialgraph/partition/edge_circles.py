@@ -14,6 +14,6 @@ class EdgeCircles(FriendCircles):
     All edges between two members of a circle leave the graph; its nodes stay and may meet again elsewhere.
     """
 
-    def remove(self, graph: RemainingGraph, member: Tensor) -> None:
+    def remove(self, graph: RemainingGraph, circle: Tensor) -> None:
         """Take the edges among the members away."""
-        graph.remove_edges_among(member)
+        graph.remove_edges_among(circle)

@@ -56,34 +56,33 @@ class FriendCircles(Partition):
             batch_size: number of documents.
             edge_weight: strength of each edge, ``[E]``; a graph that draws its own knows it.
         """
-        none = batch.new_empty(0)
-        leaders, names, nodes, homes = [none], [none], [none], [none]
         graphs: Iterator[RemainingGraph]
         if isinstance(edge_index, Tensor):
             graphs = iter([StoredGraph(edge_index, batch, batch_size, edge_weight)])
         else:
             graphs = (DenseGraph(group) if group.short else DrawnGraph(group) for group in edge_index.groups())
+        none = batch.new_empty(0)
+        leaders, names, nodes, homes = [none], [none], [none], [none]
         for graph in graphs:
             for turn in range(self.k):
                 leader = graph.most_connected()
                 if leader.numel() == 0:
                     break
-                friend = graph.friends(leader, self.max_size - 1, self.keep == "strongest")
-                member = torch.cat([leader, friend])
-                self.remove(graph, member)
-                leader, member = graph.node_id(leader), graph.node_id(member)
+                circle = graph.circle(leader, self.max_size - 1, self.keep == "strongest")
+                self.remove(graph, circle)
+                leader, member = graph.leader_id(leader), graph.member_id(circle)
                 leaders.append(leader)
                 names.append(batch[leader] * self.k + turn)
                 nodes.append(member)
                 homes.append(batch[member] * self.k + turn)
         # Found turn by turn over all documents, numbered document by document.
         name, order = torch.sort(torch.cat(names))
-        node, circle = torch.cat(nodes), torch.searchsorted(name, torch.cat(homes))
-        place = torch.argsort(circle * max(batch.numel(), 1) + node)
-        return torch.stack([node, circle])[:, place], torch.cat(leaders)[order]
+        node, number = torch.cat(nodes), torch.searchsorted(name, torch.cat(homes))
+        place = torch.argsort(number * max(batch.numel(), 1) + node)
+        return torch.stack([node, number])[:, place], torch.cat(leaders)[order]
 
-    def remove(self, graph: RemainingGraph, member: Tensor) -> None:
-        """Take what the circles do not share out of ``graph``. ``member`` holds one circle a document."""
+    def remove(self, graph: RemainingGraph, circle: Tensor) -> None:
+        """Take what the circles do not share out of ``graph``: one circle of each document that has one."""
         raise NotImplementedError
 
     def __repr__(self) -> str:

@@ -15,6 +15,6 @@ class NodeCircles(FriendCircles):
     many leaders are swallowed by a later circle.)
     """
 
-    def remove(self, graph: RemainingGraph, member: Tensor) -> None:
+    def remove(self, graph: RemainingGraph, circle: Tensor) -> None:
         """Take all edges of the members away."""
-        graph.remove_nodes(member)
+        graph.remove_nodes(circle)

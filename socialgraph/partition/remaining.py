@@ -24,9 +24,10 @@ class Group(Protocol):
     node: Tensor
     inside: Tensor
     short: bool
+    block_size: int  #: pairs to ask for at once
 
     def dense(self) -> Tensor:
-        """Return the whole matrix of each document, ``[D, W, W]`` int8, 1 for friends."""
+        """Return the whole matrix of each document, ``[D, W, W]`` uint8, 1 for friends."""
         ...
 
     def degree_bound(self) -> Tensor:
@@ -35,10 +36,6 @@ class Group(Protocol):
 
     def hits(self, document: Tensor, place: Tensor, column: Tensor | None = None) -> Tensor:
         """Return the friends of nodes ``[R]`` among all, or among ``column [D, n]``: int32, 1 for friends."""
-        ...
-
-    def count(self, document: Tensor, place: Tensor, among: Tensor) -> Tensor:
-        """Return the number of friends of nodes ``[R]`` among a mask ``[D, W]`` int32: ``[R]`` int64."""
         ...
 
     def weight(self, document: Tensor, i: Tensor, j: Tensor) -> Tensor:
@@ -55,27 +52,34 @@ class Drawable(Protocol):
 
 
 class RemainingGraph:
-    """Base of the three. All documents at once; ``leader`` and ``member`` hold nodes of at most one circle each."""
+    """Base of the three, all documents at once. ``leader`` holds at most one node of each document.
+
+    A circle, one of each leader, is a tensor whose form is the graph's own affair.
+    """
 
     def most_connected(self) -> Tensor:
         """Return the node of highest degree of each document that has an edge left; ties to the lowest."""
         raise NotImplementedError
 
-    def friends(self, leader: Tensor, amount: int, weighted: bool) -> Tensor:
-        """Return the friends that the leaders have left, at most ``amount`` each; see :func:`strongest`."""
+    def circle(self, leader: Tensor, amount: int, weighted: bool) -> Tensor:
+        """Return the leaders with the friends that they have left, at most ``amount`` each; see :func:`strongest`."""
         raise NotImplementedError
 
-    def remove_nodes(self, member: Tensor) -> None:
-        """Take nodes away, with all their edges."""
+    def remove_nodes(self, circle: Tensor) -> None:
+        """Take the members away, with all their edges."""
         raise NotImplementedError
 
-    def remove_edges_among(self, member: Tensor) -> None:
-        """Take the edges between two members of a circle away."""
+    def remove_edges_among(self, circle: Tensor) -> None:
+        """Take the edges between two members away."""
         raise NotImplementedError
 
-    def node_id(self, node: Tensor) -> Tensor:
-        """Return the ids of nodes as the caller knows them."""
-        return node
+    def leader_id(self, leader: Tensor) -> Tensor:
+        """Return the leaders' ids as the caller knows them."""
+        return leader
+
+    def member_id(self, circle: Tensor) -> Tensor:
+        """Return the members' ids as the caller knows them."""
+        return circle
 
 
 class StoredGraph(RemainingGraph):
@@ -109,68 +113,101 @@ class StoredGraph(RemainingGraph):
         left = self.has_edge[edge] & self.has_node[self.col[edge]]
         return edge[left], owner[left]
 
-    def friends(self, leader: Tensor, amount: int, weighted: bool) -> Tensor:
-        """See :meth:`RemainingGraph.friends`."""
+    def circle(self, leader: Tensor, amount: int, weighted: bool) -> Tensor:
+        """Return the members, ``[M]``; see :meth:`RemainingGraph.circle`."""
         edge, owner = self.edges_of(leader)
         weight = self.edge_weight[edge] if weighted and self.edge_weight is not None else None
-        return self.col[edge[strongest(owner, weight, amount)]]
+        chosen, _ = strongest(owner, weight, amount)
+        return torch.cat([leader, self.col[edge[chosen]]])
 
-    def remove_nodes(self, member: Tensor) -> None:
+    def remove_nodes(self, circle: Tensor) -> None:
         """See :meth:`RemainingGraph.remove_nodes`."""
-        edge, _ = self.edges_of(member)
+        edge, _ = self.edges_of(circle)
         self.degree.index_add_(0, self.col[edge], torch.full_like(edge, -1))
-        self.degree[member] = 0
-        self.has_node[member] = False
+        self.degree[circle] = 0
+        self.has_node[circle] = False
 
-    def remove_edges_among(self, member: Tensor) -> None:
+    def remove_edges_among(self, circle: Tensor) -> None:
         """See :meth:`RemainingGraph.remove_edges_among`."""
         inside = torch.zeros_like(self.has_node)
-        inside[member] = True
-        edge, _ = self.edges_of(member)
+        inside[circle] = True
+        edge, _ = self.edges_of(circle)
         edge = edge[inside[self.col[edge]]]
         self.has_edge[edge] = False
         self.degree.index_add_(0, self.row[edge], torch.full_like(edge, -1))
 
 
 class PaddedGraph(RemainingGraph):
-    """Base of the graphs that stand in tables; node w of document d is number ``d * W + w``."""
+    """Base of the graphs that stand in tables.
+
+    Node w of document d is number ``d * W + w``. A circle is ``[D, m]``: the places of each document's members, and
+    nobody's place where there are no more.
+    """
 
     def __init__(self, group: Group) -> None:
         self.group = group
         self.size, self.width = group.node.shape
         self.device = group.node.device
         self.backwards = torch.arange(self.width - 1, -1, -1, device=self.device)
+        self.shared: list[Tensor] = []  # the circles whose edges are gone: a bit for each of a node's, 62 a word
+        self.turn = 0
 
-    def node_id(self, node: Tensor) -> Tensor:
-        """See :meth:`RemainingGraph.node_id`."""
-        return self.group.node.flatten()[node]
+    def leader_id(self, leader: Tensor) -> Tensor:
+        """See :meth:`RemainingGraph.leader_id`."""
+        return self.group.node.view(-1)[leader]
+
+    def member_id(self, circle: Tensor) -> Tensor:
+        """See :meth:`RemainingGraph.member_id`."""
+        return self.group.node.gather(1, circle)[circle < self.width - 1]
 
     def leaders(self, rank: Tensor) -> Tensor:
-        """Return the node of each document with the highest ``rank`` (of the document), which has an edge."""
+        """Return the node of each document whose ``rank [D]``, degree * W + W - 1 - place, is highest."""
         document = (rank >= self.width).nonzero().flatten()
         return document * self.width + self.width - 1 - rank[document] % self.width
 
-    def friends(self, leader: Tensor, amount: int, weighted: bool) -> Tensor:
-        """See :meth:`RemainingGraph.friends`."""
+    def circle(self, leader: Tensor, amount: int, weighted: bool) -> Tensor:
+        """See :meth:`RemainingGraph.circle`."""
         document, place = leader // self.width, leader % self.width
-        owner, friend = self.friends_left(document, place).nonzero(as_tuple=True)
-        weight = self.group.weight(document[owner], place[owner], friend) if weighted else None
-        chosen = strongest(owner, weight, amount)
-        return document[owner[chosen]] * self.width + friend[chosen]
+        owner, column = self.friends(document, place).nonzero(as_tuple=True)
+        home = document[owner]
+        weight = self.group.weight(home, place[owner], column) if weighted else None
+        chosen, number = strongest(owner, weight, amount)
+        circle = torch.full((self.size, 1 + min(amount, self.width)), self.width - 1, device=self.device)
+        circle[document, 0] = place
+        circle[home[chosen], number + 1] = column[chosen]
+        return circle
 
-    def friends_left(self, document: Tensor, place: Tensor) -> Tensor:
-        """Return whom the nodes still have as friends: ``[R, W]``, not zero for friends."""
+    def friends(self, document: Tensor, place: Tensor) -> Tensor:
+        """Return whom nodes have left as friends, ``[R, W]``, 1 for friends."""
+        friend = self.rows(document, place)
+        for word in self.shared:
+            friend &= (word[document, place][:, None] & word[document]) == 0
+        return friend
+
+    def remove_edges_among(self, circle: Tensor) -> None:
+        """See :meth:`RemainingGraph.remove_edges_among`."""
+        lost = self.among(circle)
+        for word in self.shared:
+            own = word.gather(1, circle)
+            lost &= (own[:, :, None] & own[:, None, :]) == 0
+        self.lower(circle, lost.sum(2, dtype=torch.int32).long())
+        if self.turn % 62 == 0:
+            self.shared.append(torch.zeros_like(self.group.node))
+        word, bit = self.shared[-1], 1 << (self.turn % 62)
+        word.scatter_(1, circle, word.gather(1, circle) | bit)  # nobody's place gets the bit, too, and has no edge
+        self.turn += 1
+
+    def rows(self, document: Tensor, place: Tensor) -> Tensor:
+        """Return the friends of nodes that are left, ``[R, W]``, 1 for friends; edges are as they were at first."""
         raise NotImplementedError
 
-    def circles(self, member: Tensor) -> Tensor:
-        """Return the members' places in each document, ``[D, m]``; nobody's place where there are no more."""
-        member = member.sort().values
-        document = member // self.width
-        count = torch.bincount(document, minlength=self.size)
-        number = torch.arange(member.numel(), device=self.device) - (count.cumsum(0) - count)[document]
-        place = torch.full((self.size, int(count.max())), self.width - 1, device=self.device)
-        place[document, number] = member % self.width
-        return place
+    def among(self, circle: Tensor) -> Tensor:
+        """Return which members are friends of each other, ``[D, m, m]``, 1 for friends; as :meth:`rows`."""
+        raise NotImplementedError
+
+    def lower(self, circle: Tensor, lost: Tensor) -> None:
+        """Lower the degrees of members by ``lost [D, m]``."""
+        raise NotImplementedError
 
 
 class DenseGraph(PaddedGraph):
@@ -178,38 +215,43 @@ class DenseGraph(PaddedGraph):
 
     def __init__(self, group: Group) -> None:
         super().__init__(group)
-        self.matrix = group.dense()
-        self.degree = self.matrix.sum(2, dtype=torch.int32)
-        self.has_node = group.inside.to(torch.int8)
+        matrix = group.dense()
+        self.matrix = matrix.flatten(0, 1)
+        self.degree = torch.zeros_like(group.node)
+        self.has_node = group.inside.to(torch.uint8)
         self.first = self.width * torch.arange(self.size, device=self.device)[:, None]
+        self.subtract(-1, matrix)
+
+    def subtract(self, sign: int, rows: Tensor) -> None:
+        """Lower degrees by the friends in ``rows [D, m, W]``; friendship is mutual, so columns are summed."""
+        for part in rows.split(255, 1):  # so many zeros and ones can be added up as bytes, which is fast
+            self.degree.sub_(part.sum(1, dtype=torch.uint8), alpha=sign)
 
     def most_connected(self) -> Tensor:
         """See :meth:`RemainingGraph.most_connected`."""
-        return self.leaders((self.degree.long() * self.width + self.backwards).amax(1))
+        return self.leaders((self.degree * self.width + self.backwards).amax(1))
 
-    def friends_left(self, document: Tensor, place: Tensor) -> Tensor:
-        """See :meth:`PaddedGraph.friends_left`."""
-        return self.rows(document * self.width + place) & self.has_node[document]
+    def rows(self, document: Tensor, place: Tensor) -> Tensor:
+        """See :meth:`PaddedGraph.rows`."""
+        return self.matrix.index_select(0, document * self.width + place) & self.has_node[document]
 
-    def rows(self, node: Tensor) -> Tensor:
-        """Return rows of the matrices, ``[R, W]``."""
-        return self.matrix.flatten(0, 1).index_select(0, node)
+    def rows_of(self, circle: Tensor) -> Tensor:
+        """Return the members' rows, ``[D, m, W]``."""
+        return self.matrix.index_select(0, (self.first + circle).flatten()).view(*circle.shape, self.width)
 
-    def remove_nodes(self, member: Tensor) -> None:
+    def among(self, circle: Tensor) -> Tensor:
+        """See :meth:`PaddedGraph.among`."""
+        return self.rows_of(circle).gather(2, circle[:, None, :].expand(-1, circle.size(1), -1))
+
+    def lower(self, circle: Tensor, lost: Tensor) -> None:
+        """See :meth:`PaddedGraph.lower`."""
+        self.degree.scatter_add_(1, circle, -lost)
+
+    def remove_nodes(self, circle: Tensor) -> None:
         """See :meth:`RemainingGraph.remove_nodes`."""
-        node = self.first + self.circles(member)
-        self.degree -= self.rows(node.flatten()).view(*node.shape, self.width).sum(1, dtype=torch.int32)
-        self.degree.view(-1)[member] = 0
-        self.has_node.view(-1)[member] = 0
-
-    def remove_edges_among(self, member: Tensor) -> None:
-        """See :meth:`RemainingGraph.remove_edges_among`."""
-        place = self.circles(member)
-        node = self.first + place
-        pair = (node * self.width)[:, :, None] + place[:, None, :]
-        lost = self.matrix.view(-1)[pair].sum(2, dtype=torch.int32)
-        self.degree.view(-1).index_add_(0, node.flatten(), lost.flatten(), alpha=-1)
-        self.matrix.view(-1)[pair] = 0
+        self.subtract(1, self.rows_of(circle))
+        self.degree.scatter_(1, circle, 0)
+        self.has_node.scatter_(1, circle, 0)
 
 
 class DrawnGraph(PaddedGraph):
@@ -223,7 +265,7 @@ class DrawnGraph(PaddedGraph):
     """
 
     #: rows drawn for a document at first; twice as many each time that they were not enough
-    rows = 32
+    first_rows = 32
 
     def __init__(self, group: Group) -> None:
         super().__init__(group)
@@ -231,17 +273,15 @@ class DrawnGraph(PaddedGraph):
         self.bound = -self.degree  # ascending, for searchsorted
         number = torch.arange(self.width, device=self.device).expand_as(self.place)
         self.order = torch.empty_like(self.place).scatter_(1, self.place, number)  # where a place stands
-        self.exact = torch.zeros_like(self.place, dtype=torch.bool)
-        self.seen = torch.zeros_like(self.place)  # removals of nodes that the degree accounts for
         self.has_node = group.inside.int()
+        self.exact = torch.zeros_like(self.place, dtype=torch.bool)
+        self.seen = torch.zeros_like(self.place)  # the removals of nodes that the degree accounts for
+        self.lost = torch.zeros_like(self.place)  # the edges that are gone among members
         self.removed: list[Tensor] = []  # places of each removal, [D, m]
-        self.lost = torch.zeros_like(self.place)  # edges that are gone among members, by place
-        self.shared: list[Tensor] = []  # the circles that a node was in as bits, 62 a word, [D, W] each
-        self.turn = 0
 
     def most_connected(self) -> Tensor:
         """See :meth:`RemainingGraph.most_connected`."""
-        rows, active = self.rows, min(self.width, 4 * self.rows)
+        rows, active = self.first_rows, min(self.width, 4 * self.first_rows)
         while True:
             degree, now = self.degree[:, :active], self.seen[:, :active] == len(self.removed)
             rank = degree * self.width + self.backwards[self.place[:, :active]]
@@ -256,8 +296,8 @@ class DrawnGraph(PaddedGraph):
             if new[0].numel():
                 self.draw(*new)
                 rows *= 2
-            reach = torch.searchsorted(self.bound, -(best // self.width).clamp(min=1)[:, None], right=True)
             if old[0].numel() + new[0].numel() == 0:
+                reach = torch.searchsorted(self.bound, -(best // self.width).clamp(min=1)[:, None], right=True)
                 if int(reach.max()) <= active:
                     return self.leaders(best)
                 active = int(reach.max())
@@ -265,7 +305,10 @@ class DrawnGraph(PaddedGraph):
     def draw(self, document: Tensor, number: Tensor) -> None:
         """Count the friends of nodes."""
         place = self.place[document, number]
-        self.degree[document, number] = self.group.count(document, place, self.has_node) - self.lost[document, place]
+        for part in self.parts(document, self.width):
+            friend = self.rows(document[part], place[part])
+            self.degree[document[part], number[part]] = friend.sum(1, dtype=torch.int32).long()
+        self.degree[document, number] -= self.lost[document, number]
         self.exact[document, number] = True
 
     def update(self, document: Tensor, number: Tensor) -> None:
@@ -273,58 +316,51 @@ class DrawnGraph(PaddedGraph):
         place, seen = self.place[document, number], self.seen[document, number]
         first = int(seen.min())
         gone = torch.cat(self.removed[first:], 1)
-        turn = torch.repeat_interleave(
-            torch.arange(first, len(self.removed), device=self.device),
-            torch.tensor([part.size(1) for part in self.removed[first:]], device=self.device),
-        )
-        step = max(1, (1 << 17) // gone.size(1))
-        for part in torch.arange(document.numel(), device=self.device).split(step):
-            hit = self.group.hits(document[part], place[part], gone)
-            lost = (hit * (turn >= seen[part, None])).sum(1)
-            self.degree[document[part], number[part]] -= lost
+        turn = [torch.full((places.size(1),), first + i) for i, places in enumerate(self.removed[first:])]
+        turns = torch.cat(turn).to(self.device)
+        for part in self.parts(document, gone.size(1)):
+            friend = self.group.hits(document[part], place[part], gone) * (turns >= seen[part, None])
+            self.degree[document[part], number[part]] -= friend.sum(1, dtype=torch.int32)
         self.seen[document, number] = len(self.removed)
 
-    def friends_left(self, document: Tensor, place: Tensor) -> Tensor:
-        """See :meth:`PaddedGraph.friends_left`."""
-        friend = self.group.hits(document, place) & self.has_node[document]
-        for word in self.shared:
-            friend *= (word[document, place][:, None] & word[document]) == 0
-        return friend
+    def parts(self, document: Tensor, width: int) -> tuple[Tensor, ...]:
+        """Cut the numbers of rows of that width in blocks."""
+        number = torch.arange(document.numel(), device=self.device)
+        return number.split(max(1, self.group.block_size // width))
 
-    def remove_nodes(self, member: Tensor) -> None:
+    def rows(self, document: Tensor, place: Tensor) -> Tensor:
+        """See :meth:`PaddedGraph.rows`."""
+        left = self.has_node if self.size == 1 else self.has_node.index_select(0, document)
+        return self.group.hits(document, place).mul_(left)
+
+    def among(self, circle: Tensor) -> Tensor:
+        """See :meth:`PaddedGraph.among`."""
+        document = torch.arange(self.size, device=self.device).repeat_interleave(circle.size(1))
+        return self.group.hits(document, circle.flatten(), circle).view(*circle.shape, -1)
+
+    def lower(self, circle: Tensor, lost: Tensor) -> None:
+        """See :meth:`PaddedGraph.lower`."""
+        number = self.order.gather(1, circle)
+        self.lost.scatter_add_(1, number, lost)
+        self.degree.scatter_add_(1, number, -lost)
+
+    def remove_nodes(self, circle: Tensor) -> None:
         """See :meth:`RemainingGraph.remove_nodes`."""
-        self.removed.append(self.circles(member))
-        self.has_node.view(-1)[member] = 0
-        document = member // self.width
-        self.degree[document, self.order.view(-1)[member]] = 0
-
-    def remove_edges_among(self, member: Tensor) -> None:
-        """See :meth:`RemainingGraph.remove_edges_among`."""
-        place = self.circles(member)
-        size, width = place.shape
-        document = torch.arange(size, device=self.device)
-        lost = self.group.hits(document.repeat_interleave(width), place.flatten(), place).view(size, width, width)
-        for word in self.shared:
-            own = word.gather(1, place)
-            lost *= (own[:, :, None] & own[:, None, :]) == 0
-        lost = lost.sum(2)
-        self.lost.scatter_add_(1, place, lost)
-        self.degree.scatter_add_(1, self.order.gather(1, place), -lost)
-        if self.turn % 62 == 0:
-            self.shared.append(torch.zeros_like(self.place))
-        self.shared[-1].view(-1)[member] |= 1 << (self.turn % 62)
-        self.turn += 1
+        self.removed.append(circle)
+        self.has_node.scatter_(1, circle, 0)
+        self.degree.scatter_(1, self.order.gather(1, circle), 0)
 
 
-def strongest(owner: Tensor, weight: Tensor | None, amount: int) -> Tensor:
-    """Return the numbers of at most ``amount`` edges of each owner: those of highest weight, of equals the first.
+def strongest(owner: Tensor, weight: Tensor | None, amount: int) -> tuple[Tensor, Tensor]:
+    """Choose at most ``amount`` edges of each owner: those of highest weight, of equals the first.
 
-    ``owner`` is sorted. Without weights the first ones are chosen.
+    ``owner`` is sorted. Without weights the first ones are chosen. Returns which edges, sorted by owner, and the number
+    of each among its owner's, from 0.
     """
     order = torch.arange(owner.numel(), device=owner.device)
+    number = order - torch.searchsorted(owner, owner)
     if weight is not None:
         order = torch.argsort(weight, descending=True, stable=True)
         order = order[torch.argsort(owner[order], stable=True)]
-        owner = owner[order]
-    place = torch.arange(owner.numel(), device=owner.device) - torch.searchsorted(owner, owner)
-    return order[place < amount]
+    chosen = number < amount
+    return order[chosen], number[chosen]
