@@ -104,7 +104,7 @@ class LazyGroup:
         self.width = int(length.max()) + 1
         self.short = self.width - 1 <= graph.dense_up_to
         #: pairs at once: what fits in a core's cache; a GPU has other limits
-        self.block_size = 1 << 17 if device.type == "cpu" else 1 << 24
+        self.block_size = 1 << 18 if device.type == "cpu" else 1 << 24
         place = torch.arange(self.width, device=device)
         first = graph.ptr[document][:, None]
         self.inside = place < length[:, None]
