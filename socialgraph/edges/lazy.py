@@ -61,11 +61,13 @@ class LazyGraph:
         """
         length = self.ptr.diff()
         octave = torch.frexp((length - 1).clamp(min=0).double()).exponent
-        for number in octave.unique().tolist():
+        for number in torch.unique(octave).tolist():
             document = (octave == number).nonzero().flatten()
             if number > 0:  # two tokens or more
                 width = int(length[document].max()) + 1
-                for part in document.split(max(1, cells // width**2) if width <= self.dense_up_to else 64):
+                short = width - 1 <= self.dense_up_to
+                amount = max(1, cells // width**2) if short else 8
+                for part in torch.split(document, amount):
                     yield LazyGroup(self, part)
 
     def edges(self) -> tuple[Tensor, Tensor]:
@@ -172,7 +174,9 @@ class LazyGroup:
             table = table if column is None else table.gather(1, column)
             return table if table.size(0) == 1 else table.index_select(0, document)
 
-        own = lambda table: table[document, place][:, None]  # noqa: E731
+        def own(table: Tensor) -> Tensor:
+            return table[document, place][:, None]
+
         other = self.place[None] if column is None else seen(self.place.expand_as(self.node))
         i = place[:, None].int()
         # Both names change places where the other stands before: all bits are 1 there.
@@ -216,7 +220,7 @@ class LazyGroup:
             yield document, place, self.dense()[self.inside]
             return
         step = max(1, self.block_size // self.width)
-        for d, w in zip(document.split(step), place.split(step), strict=True):
+        for d, w in zip(torch.split(document, step), torch.split(place, step), strict=True):
             yield d, w, self.hits(d, w)
 
     def dense(self) -> Tensor:
@@ -226,7 +230,7 @@ class LazyGroup:
         if not self.fast:
             document, place = self.inside.nonzero(as_tuple=True)
             step = max(1, self.block_size // width)
-            for d, w in zip(document.split(step), place.split(step), strict=True):
+            for d, w in zip(torch.split(document, step), torch.split(place, step), strict=True):
                 whole[d, w] = self.hits(d, w).to(torch.uint8)
             return whole
         first = 0

@@ -32,6 +32,8 @@ class FriendCircles(Partition):
         OptionError: k < 1, max_size < 2, or an unknown rule.
     """
 
+    takes_lazy = True
+
     def __init__(self, k: int = 16, max_size: int = 128, keep: str = "strongest") -> None:
         super().__init__()
         if k < 1:

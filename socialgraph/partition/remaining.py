@@ -224,7 +224,7 @@ class DenseGraph(PaddedGraph):
 
     def subtract(self, sign: int, rows: Tensor) -> None:
         """Lower degrees by the friends in ``rows [D, m, W]``; friendship is mutual, so columns are summed."""
-        for part in rows.split(255, 1):  # so many zeros and ones can be added up as bytes, which is fast
+        for part in torch.split(rows, 255, 1):  # so many zeros and ones can be added up as bytes, which is fast
             self.degree.sub_(part.sum(1, dtype=torch.uint8), alpha=sign)
 
     def most_connected(self) -> Tensor:
@@ -326,7 +326,7 @@ class DrawnGraph(PaddedGraph):
     def parts(self, document: Tensor, width: int) -> tuple[Tensor, ...]:
         """Cut the numbers of rows of that width in blocks."""
         number = torch.arange(document.numel(), device=self.device)
-        return number.split(max(1, self.group.block_size // width))
+        return torch.split(number, max(1, self.group.block_size // width))
 
     def rows(self, document: Tensor, place: Tensor) -> Tensor:
         """See :meth:`PaddedGraph.rows`."""
