@@ -83,6 +83,10 @@ class Affinity:
         """Return the sum over all ordered pairs i != j of each document, ``[B]``."""
         return scatter(self.row_sums(), self.batch, dim_size=self.ptr.numel() - 1)
 
+    def highest(self) -> Tensor:
+        """Return what no pair of a document exceeds, ``[B]``; not always reached."""
+        return torch.ones(self.ptr.numel() - 1, dtype=torch.float64, device=self.ptr.device)
+
     def dense(self) -> list[Tensor]:
         """Return the whole matrix of each document, ``[l, l]``, diagonal 0. For plots and tests."""
         matrices = []
@@ -186,6 +190,15 @@ class LowRank(Affinity):
         sums = sums + self.constant[self.batch] * others
         everyone = scatter(self.right, self.batch, dim_size=self.ptr.numel() - 1)
         return sums + (self.left * (everyone[self.batch] - self.right)).sum(1)
+
+    def highest(self) -> Tensor:
+        """Return a bound in O(l), no more than 1; see :meth:`Affinity.highest`."""
+        documents = self.ptr.numel() - 1
+        near = torch.zeros_like(self.gain)
+        if self.kernel.numel() > 1:
+            near = self.gain * self.kernel[1:].cummax(0).values[(self.lengths - 2).clamp(min=0)]
+        left, right = (scatter(x.abs(), self.batch, dim_size=documents, reduce="max") for x in self.terms)
+        return (near + self.constant + (left * right).sum(1)).clamp(max=1.0)
 
     def totals(self) -> Tensor:
         """Return the documents' sums in O(l); see :meth:`Affinity.totals`.

@@ -107,8 +107,8 @@ def scale(affinity: Affinity, target: Tensor) -> Tensor:
     """Return 1 / mu for each document: sum over i != j of min(1, P / mu) = target.
 
     The sum is concave in 1 / mu and made of straight pieces, so Newton's steps from below end on the root. Without
-    clipping the first step is the answer. 0 where the document's P is 0 everywhere. Where more edges are asked
-    for than pairs have P > 0, all of those pairs get (almost) 1.
+    clipping the first step is the answer, in O(l); with it each step walks over all pairs. 0 where the document's P
+    is 0 everywhere. Where more edges are asked for than pairs have P > 0, all of those pairs get (almost) 1.
 
     Args:
         affinity: P in [0, 1].
@@ -117,8 +117,7 @@ def scale(affinity: Affinity, target: Tensor) -> Tensor:
     totals = affinity.totals()
     speaks = totals > 0
     factor = torch.where(speaks, target / torch.where(speaks, totals, 1.0), 0.0)
-    # P <= 1, so nothing is clipped where the factor is at most 1.
-    search = factor > 1.0
+    search = factor * affinity.highest() > 1.0  # elsewhere nothing is clipped
     for _ in range(64):
         if not bool(search.any()):
             break

@@ -66,15 +66,17 @@ class FriendCircles(Partition):
         none = batch.new_empty(0)
         leaders, names, nodes, homes = [none], [none], [none], [none]
         for graph in graphs:
-            for turn in range(self.k):
-                leader = graph.most_connected()
-                if leader.numel() == 0:
-                    break
-                circle = graph.circle(leader, self.max_size - 1, self.keep == "strongest")
-                self.remove(graph, circle)
-                leader, member = graph.leader_id(leader), graph.member_id(circle)
-                leaders.append(leader)
-                names.append(batch[leader] * self.k + turn)
+            found: list[Tensor] = []
+            circles: list[Tensor] = []
+            while len(found) < self.k and (leader := graph.most_connected()).numel() > 0:
+                circles.append(graph.circle(leader, self.max_size - 1, self.keep == "strongest"))
+                self.remove(graph, circles[-1])
+                found.append(leader)
+            if found:
+                turn = torch.repeat_interleave(torch.tensor([leader.numel() for leader in found])).to(batch.device)
+                leaders.append(graph.node_id(torch.cat(found)))
+                names.append(batch[leaders[-1]] * self.k + turn)
+                member, turn = graph.members(circles)
                 nodes.append(member)
                 homes.append(batch[member] * self.k + turn)
         # Found turn by turn over all documents, numbered document by document.

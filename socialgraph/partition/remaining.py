@@ -73,13 +73,14 @@ class RemainingGraph:
         """Take the edges between two members away."""
         raise NotImplementedError
 
-    def leader_id(self, leader: Tensor) -> Tensor:
-        """Return the leaders' ids as the caller knows them."""
-        return leader
+    def members(self, circles: list[Tensor]) -> tuple[Tensor, Tensor]:
+        """Return the ids of all members of circles, as the caller knows them, and the number of each one's circle."""
+        count = torch.tensor([circle.numel() for circle in circles])
+        return torch.cat(circles), torch.repeat_interleave(count).to(circles[0].device)
 
-    def member_id(self, circle: Tensor) -> Tensor:
-        """Return the members' ids as the caller knows them."""
-        return circle
+    def node_id(self, node: Tensor) -> Tensor:
+        """Return the ids of nodes as the caller knows them."""
+        return node
 
 
 class StoredGraph(RemainingGraph):
@@ -117,7 +118,7 @@ class StoredGraph(RemainingGraph):
         """Return the members, ``[M]``; see :meth:`RemainingGraph.circle`."""
         edge, owner = self.edges_of(leader)
         weight = self.edge_weight[edge] if weighted and self.edge_weight is not None else None
-        chosen, _ = strongest(owner, weight, amount)
+        chosen, _ = strongest(owner, weight, amount, leader.numel())
         return torch.cat([leader, self.col[edge[chosen]]])
 
     def remove_nodes(self, circle: Tensor) -> None:
@@ -151,19 +152,28 @@ class PaddedGraph(RemainingGraph):
         self.backwards = torch.arange(self.width - 1, -1, -1, device=self.device)
         self.shared: list[Tensor] = []  # the circles whose edges are gone: a bit for each of a node's, 62 a word
         self.turn = 0
+        self.nodes_left: Tensor | None = None  # 1 for nodes that are left, [D, W]; None as long as all are
 
-    def leader_id(self, leader: Tensor) -> Tensor:
-        """See :meth:`RemainingGraph.leader_id`."""
-        return self.group.node.view(-1)[leader]
+    def members(self, circles: list[Tensor]) -> tuple[Tensor, Tensor]:
+        """See :meth:`RemainingGraph.members`."""
+        place = torch.stack(circles)
+        number, document, column = (place < self.width - 1).nonzero(as_tuple=True)
+        return self.group.node[document, place[number, document, column]], number
 
-    def member_id(self, circle: Tensor) -> Tensor:
-        """See :meth:`RemainingGraph.member_id`."""
-        return self.group.node.gather(1, circle)[circle < self.width - 1]
+    def node_id(self, node: Tensor) -> Tensor:
+        """See :meth:`RemainingGraph.node_id`."""
+        return self.group.node.view(-1)[node]
 
     def leaders(self, rank: Tensor) -> Tensor:
         """Return the node of each document whose ``rank [D]``, degree * W + W - 1 - place, is highest."""
         document = (rank >= self.width).nonzero().flatten()
         return document * self.width + self.width - 1 - rank[document] % self.width
+
+    def take(self, circle: Tensor, dtype: torch.dtype) -> None:
+        """Mark the members as no longer there."""
+        if self.nodes_left is None:
+            self.nodes_left = self.group.inside.to(dtype)
+        self.nodes_left.scatter_(1, circle, 0)
 
     def circle(self, leader: Tensor, amount: int, weighted: bool) -> Tensor:
         """See :meth:`RemainingGraph.circle`."""
@@ -171,7 +181,7 @@ class PaddedGraph(RemainingGraph):
         owner, column = self.friends(document, place).nonzero(as_tuple=True)
         home = document[owner]
         weight = self.group.weight(home, place[owner], column) if weighted else None
-        chosen, number = strongest(owner, weight, amount)
+        chosen, number = strongest(owner, weight, amount, document.numel())
         circle = torch.full((self.size, 1 + min(amount, self.width)), self.width - 1, device=self.device)
         circle[document, 0] = place
         circle[home[chosen], number + 1] = column[chosen]
@@ -180,6 +190,8 @@ class PaddedGraph(RemainingGraph):
     def friends(self, document: Tensor, place: Tensor) -> Tensor:
         """Return whom nodes have left as friends, ``[R, W]``, 1 for friends."""
         friend = self.rows(document, place)
+        if self.nodes_left is not None:
+            friend &= self.nodes_left if self.size == 1 else self.nodes_left.index_select(0, document)
         for word in self.shared:
             friend &= (word[document, place][:, None] & word[document]) == 0
         return friend
@@ -198,11 +210,11 @@ class PaddedGraph(RemainingGraph):
         self.turn += 1
 
     def rows(self, document: Tensor, place: Tensor) -> Tensor:
-        """Return the friends of nodes that are left, ``[R, W]``, 1 for friends; edges are as they were at first."""
+        """Return whom nodes had as friends at first, ``[R, W]``, 1 for friends."""
         raise NotImplementedError
 
     def among(self, circle: Tensor) -> Tensor:
-        """Return which members are friends of each other, ``[D, m, m]``, 1 for friends; as :meth:`rows`."""
+        """Return which members were friends of each other at first, ``[D, m, m]``, 1 for friends."""
         raise NotImplementedError
 
     def lower(self, circle: Tensor, lost: Tensor) -> None:
@@ -218,7 +230,6 @@ class DenseGraph(PaddedGraph):
         matrix = group.dense()
         self.matrix = matrix.flatten(0, 1)
         self.degree = torch.zeros_like(group.node)
-        self.has_node = group.inside.to(torch.uint8)
         self.first = self.width * torch.arange(self.size, device=self.device)[:, None]
         self.subtract(-1, matrix)
 
@@ -233,7 +244,7 @@ class DenseGraph(PaddedGraph):
 
     def rows(self, document: Tensor, place: Tensor) -> Tensor:
         """See :meth:`PaddedGraph.rows`."""
-        return self.matrix.index_select(0, document * self.width + place) & self.has_node[document]
+        return self.matrix.index_select(0, document * self.width + place)
 
     def rows_of(self, circle: Tensor) -> Tensor:
         """Return the members' rows, ``[D, m, W]``."""
@@ -251,7 +262,7 @@ class DenseGraph(PaddedGraph):
         """See :meth:`RemainingGraph.remove_nodes`."""
         self.subtract(1, self.rows_of(circle))
         self.degree.scatter_(1, circle, 0)
-        self.has_node.scatter_(1, circle, 0)
+        self.take(circle, torch.uint8)
 
 
 class DrawnGraph(PaddedGraph):
@@ -273,7 +284,6 @@ class DrawnGraph(PaddedGraph):
         self.bound = -self.degree  # ascending, for searchsorted
         number = torch.arange(self.width, device=self.device).expand_as(self.place)
         self.order = torch.empty_like(self.place).scatter_(1, self.place, number)  # where a place stands
-        self.has_node = group.inside.int()
         self.exact = torch.zeros_like(self.place, dtype=torch.bool)
         self.seen = torch.zeros_like(self.place)  # the removals of nodes that the degree accounts for
         self.lost = torch.zeros_like(self.place)  # the edges that are gone among members
@@ -307,6 +317,8 @@ class DrawnGraph(PaddedGraph):
         place = self.place[document, number]
         for part in self.parts(document, self.width):
             friend = self.rows(document[part], place[part])
+            if self.nodes_left is not None:
+                friend &= self.nodes_left if self.size == 1 else self.nodes_left.index_select(0, document[part])
             self.degree[document[part], number[part]] = friend.sum(1, dtype=torch.int32).long()
         self.degree[document, number] -= self.lost[document, number]
         self.exact[document, number] = True
@@ -330,8 +342,7 @@ class DrawnGraph(PaddedGraph):
 
     def rows(self, document: Tensor, place: Tensor) -> Tensor:
         """See :meth:`PaddedGraph.rows`."""
-        left = self.has_node if self.size == 1 else self.has_node.index_select(0, document)
-        return self.group.hits(document, place).mul_(left)
+        return self.group.hits(document, place)
 
     def among(self, circle: Tensor) -> Tensor:
         """See :meth:`PaddedGraph.among`."""
@@ -347,11 +358,11 @@ class DrawnGraph(PaddedGraph):
     def remove_nodes(self, circle: Tensor) -> None:
         """See :meth:`RemainingGraph.remove_nodes`."""
         self.removed.append(circle)
-        self.has_node.scatter_(1, circle, 0)
+        self.take(circle, torch.int32)
         self.degree.scatter_(1, self.order.gather(1, circle), 0)
 
 
-def strongest(owner: Tensor, weight: Tensor | None, amount: int) -> tuple[Tensor, Tensor]:
+def strongest(owner: Tensor, weight: Tensor | None, amount: int, owners: int) -> tuple[Tensor, Tensor]:
     """Choose at most ``amount`` edges of each owner: those of highest weight, of equals the first.
 
     ``owner`` is sorted. Without weights the first ones are chosen. Returns which edges, sorted by owner, and the number
@@ -361,6 +372,7 @@ def strongest(owner: Tensor, weight: Tensor | None, amount: int) -> tuple[Tensor
     number = order - torch.searchsorted(owner, owner)
     if weight is not None:
         order = torch.argsort(weight, descending=True, stable=True)
-        order = order[torch.argsort(owner[order], stable=True)]
+        if owners > 1:
+            order = order[torch.argsort(owner[order], stable=True)]
     chosen = number < amount
     return order[chosen], number[chosen]
