@@ -7,10 +7,17 @@ import pytest
 import torch
 from graphs import document, random_document
 from test_circles import LEVELS, unpack
-from test_sampler import OwnPattern
 from torch_geometric.data import Batch, Data
 
-from socialgraph.edges import DynamicDistance, SocialEdges, StaticCentrality, StaticDistance, Uniform
+from socialgraph.edges import (
+    Affinity,
+    DynamicDistance,
+    Pattern,
+    SocialEdges,
+    StaticCentrality,
+    StaticDistance,
+    Uniform,
+)
 from socialgraph.edges.lazy import LazyGroup
 from socialgraph.partition import FriendCircles, Windows
 from socialgraph.partition.remaining import DenseGraph, DrawnGraph
@@ -19,6 +26,20 @@ DEVICES = [
     "cpu",
     pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")),
 ]
+
+
+class OwnAffinity(Affinity):
+    """A distance as a user would write it who knows nothing of closed forms."""
+
+    def pair(self, i: torch.Tensor, j: torch.Tensor) -> torch.Tensor:
+        return 1 / (1 + (i - j).abs().double() / 9)
+
+
+class OwnPattern(Pattern):
+    def forward(self, graph: Data) -> Affinity:
+        return OwnAffinity(graph.batch, graph.ptr)
+
+
 PATTERNS = {
     "three": [StaticDistance(), StaticCentrality(), DynamicDistance()],
     "words": [StaticCentrality()],
