@@ -88,6 +88,8 @@ def picture(builder: GraphBuilder, task: Task, path: Path) -> None:
     query_id, scores = next(iter((task.test.candidates or {}).items()))
     relevant = [document for document in scores if task.test.qrels.get(query_id, {}).get(document, 0) > 0]
     document, query = [*relevant, *scores][0], task.test.queries[query_id]
+    if builder.lazy:
+        builder.lazy = False  # a picture shows the edges
     graph = builder([(query_id, query, document)]).to("cpu")[0]
     title = f"How {document} looks to the query \u201c{query}\u201d"
     draw(graph, builder.tokens.words(graph.input_ids), title=title).savefig(path, dpi=150)

@@ -30,6 +30,7 @@ class Line:
     measures: dict[str, float]
     differences: dict[str, float | None]
     parameters: float | None  # millions
+    training: float | None  # seconds
     seconds: float | None  # for each document
     memory: float | None  # GB, 10^9 bytes
     paper: dict[str, float | None]
@@ -63,6 +64,7 @@ def lines(config: DictConfig, finished: Finished) -> list[Line]:
                         for one in table.differences
                     },
                     scaled(max, [one["parameters"] for one in seeds], 1e6),
+                    scaled(fmean, [one["training_seconds"] for one in seeds], 1),
                     scaled(fmean, [one["seconds_per_document"] for one in seeds], 1),
                     scaled(max, [one["peak_memory_bytes"] for one in seeds], 1e9),
                     dict(zip(table.paper, entry.get("paper") or [None] * len(table.paper), strict=True)),
@@ -110,7 +112,7 @@ def header(table: list[Line]) -> list[str]:
     first = table[0]
     return [
         "Model", "Doc. length", "Window", *first.measures, *(f"Δ {name}" for name in first.differences),
-        "Parameters (M)", "s / document", "Memory (GB)", *(f"paper: {name}" for name in first.paper),
+        "Parameters (M)", "Training (s)", "s / document", "Memory (GB)", *(f"paper: {name}" for name in first.paper),
     ]  # fmt: skip
 
 
@@ -120,7 +122,7 @@ def cells(line: Line, dagger: str) -> list[str]:
         line.label, number(line.length, ""), number(line.window, ""),
         *(f"{value:.4f}" + dagger * (name in line.marked) for name, value in line.measures.items()),
         *(number(value, "+.2f") for value in line.differences.values()),
-        number(line.parameters, ".1f"), number(line.seconds, ".4f"), number(line.memory, ".2f"),
+        number(line.parameters, ".1f"), number(line.training, ".0f"), number(line.seconds, ".4f"), number(line.memory, ".2f"),
         *(number(value, ".4f") for value in line.paper.values()),
     ]  # fmt: skip
 
@@ -140,7 +142,8 @@ def notes(config: DictConfig) -> str:
         f"All rows rank the same candidates. †: {' or '.join(test.measures)} differs from {labels[test.to]}'s "
         f"(paired t-test over queries, two-sided, Holm over the rows, p < {test.level}). "
         "The columns of the paper are its own printed figures, on other data and with other models. "
-        "Memory: peak while the row was trained and ranked, of the GPU, or without one of the whole process."
+        "s / document: of re-ranking, as it was in that run, whatever else the machine did; benchmarks/rerank.py compares "
+        "systems in turn. Memory: peak while the row was trained and ranked, of the GPU, or without one of the whole process."
     )
 
 
@@ -190,7 +193,7 @@ def csv_table(table: list[Line]) -> str:
     for line in table:
         values = [
             line.row, line.group, line.label, line.length, line.window, *line.measures.values(),
-            *line.differences.values(), line.parameters, line.seconds, line.memory, *line.paper.values(),
+            *line.differences.values(), line.parameters, line.training, line.seconds, line.memory, *line.paper.values(),
             *(line.p_values.get(name) for name in tested),
         ]  # fmt: skip
         writer.writerow(["" if value is None else value for value in values])

@@ -149,8 +149,10 @@ def model_row(config: DictConfig, recipe: Recipe, task: Task, checkpoints: Path,
     model = instantiate(recipe.config.model).to(device)
     builder = GraphBuilder(
         task.collection.documents, tokens, statistics, recipe.edges, recipe.circles, recipe.passages,
-        recipe.relevance, recipe.config.joint, config.seed, device,
+        recipe.relevance, recipe.config.joint, seed=config.seed, device=device,
     )  # fmt: skip
+    if builder.lazy is None:
+        builder.lazy = True  # no model reads the edges
     row = Row(recipe.name, {}, {}, builder=builder)
     row.parameters = sum(parameter.numel() for parameter in model.parameters())
     groups = TrainingGroups(task.train, config.trainer.groups, config.trainer.negatives, config.seed)

@@ -16,9 +16,12 @@ from socialgraph.data.passage_bm25 import PassageBM25
 from socialgraph.data.statistics import TermStatistics
 from socialgraph.data.tokens import Tokens
 from socialgraph.data.weight_cache import WeightCache
-from socialgraph.edges import Centrality, EdgeSampler, SparseEdges, coin_key
+from socialgraph.edges import Centrality, EdgeSampler, SocialEdges, SparseEdges, coin_key
 from socialgraph.errors import InputError, OptionError
 from socialgraph.partition import Partition
+
+#: tokens of the longest document of a batch whose edges are still drawn, and kept, when nobody says otherwise
+LAZY_ABOVE = 2048
 
 
 class GraphBuilder:
@@ -34,13 +37,16 @@ class GraphBuilder:
         relevance: rates every circle for the query, for models that choose among them; the graph's ``circle_score``.
         joint: the query is part of the graph, whose nodes are ``[CLS] query [SEP] document [SEP]``: for models that
             read the document as a whole, along its edges.
+        lazy: gather the circles without drawing the whole graph: the same circles, several times faster, but the batch
+            then has no ``edge_index``, which no model needs and every look at the graph does. None: for batches with
+            a document of more than 2,048 tokens, where edges and partitions can.
         seed: of the coins. The graph of a pair is a function of seed, ids and texts alone.
         device: where graphs are built, and where they stay.
         cache: keeps the weights of costly patterns (dynamic centrality); None keeps 1 GiB of them in memory.
 
     Raises:
-        OptionError: neither circles nor passages, circles without edges, or a joint graph without edges or with
-            circles.
+        OptionError: neither circles nor passages, circles without edges, a joint graph without edges or with
+            circles, or lazy where edges or a partition of their own kind need every edge.
     """
 
     def __init__(
@@ -53,6 +59,7 @@ class GraphBuilder:
         passages: Partition | None = None,
         relevance: PassageBM25 | None = None,
         joint: bool = False,
+        lazy: bool | None = None,
         seed: int = 0,
         device: torch.device | str = "cpu",
         cache: WeightCache | None = None,
@@ -65,6 +72,10 @@ class GraphBuilder:
             raise OptionError("a graph needs circles, passages or both, got neither")
         if circles is not None and edges is None:
             raise OptionError("friend circles need edges, got none")
+        can = isinstance(edges, SocialEdges) and not joint
+        can = can and all(partition is None or partition.takes_lazy for partition in (circles, passages))
+        if lazy and not can:
+            raise OptionError("lazy needs SocialEdges, friend circles or windows, and no joint graph; use lazy=False")
         self.documents = documents
         self.tokens = tokens
         self.statistics = statistics
@@ -73,6 +84,7 @@ class GraphBuilder:
         self.passages = passages
         self.relevance = relevance
         self.joint = joint
+        self.lazy = lazy if lazy is not None or can else False
         self.seed = seed
         self.device = torch.device(device)
         self.cache = WeightCache() if cache is None else cache
@@ -146,17 +158,23 @@ class GraphBuilder:
         if self.edges is not None:
             for pattern in self.edges.patterns.values():
                 if isinstance(pattern, Centrality):
-                    weights = self.cache.weights(pattern, batch) if pattern.costly else pattern.weights(batch)
-                    weigh(batch, pattern.name, weights)
+                    kept = self.cache.weights(pattern, batch) if pattern.costly else pattern.weights(batch)
+                    weigh(batch, pattern.name, kept)
             if isinstance(self.edges, SparseEdges):
                 weigh(batch, "hub_mask", self.edges.hubs(batch))
-            connect(batch, *self.edges(batch))
+        if isinstance(self.edges, SocialEdges) and self.is_lazy(batch):
+            edges, weights = self.edges.lazy(batch), None
         else:
-            nothing = torch.empty(2, 0, dtype=torch.long, device=self.device)
-            connect(batch, nothing, torch.empty(0, device=self.device))
+            nothing = torch.empty(2, 0, dtype=torch.long, device=self.device), torch.empty(0, device=self.device)
+            connect(batch, *(self.edges(batch) if self.edges is not None else nothing))
+            edges, weights = batch.edge_index, batch.edge_weight
         if not self.joint:
-            layout = (batch.edge_index, batch.batch, batch.num_graphs, batch.edge_weight)
+            layout = (edges, batch.batch, batch.num_graphs, weights)
             gather(batch, *compose(self.passages, self.circles, *layout))
             if self.relevance is not None:
                 rate(batch, self.relevance(batch, self.statistics))
         return batch
+
+    def is_lazy(self, batch: Batch) -> bool:
+        """Whether the circles of ``batch`` are gathered without drawing its graph."""
+        return int(batch.ptr.diff().max()) > LAZY_ABOVE if self.lazy is None else self.lazy

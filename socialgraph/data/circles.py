@@ -6,12 +6,13 @@ import torch
 from torch import Tensor
 
 from socialgraph.partition import Partition
+from socialgraph.partition.remaining import Drawable
 
 
 def compose(
     passages: Partition | None,
     circles: Partition | None,
-    edge_index: Tensor,
+    edge_index: Tensor | Drawable,
     batch: Tensor,
     batch_size: int,
     edge_weight: Tensor | None = None,

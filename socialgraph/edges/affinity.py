@@ -16,6 +16,7 @@ device takes them, so that a graph is the same bit for bit on every device.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -82,6 +83,10 @@ class Affinity:
         """Return the sum over all ordered pairs i != j of each document, ``[B]``."""
         return scatter(self.row_sums(), self.batch, dim_size=self.ptr.numel() - 1)
 
+    def highest(self) -> Tensor:
+        """Return what no pair of a document exceeds, ``[B]``; not always reached."""
+        return torch.ones(self.ptr.numel() - 1, dtype=torch.float64, device=self.ptr.device)
+
     def dense(self) -> list[Tensor]:
         """Return the whole matrix of each document, ``[l, l]``, diagonal 0. For plots and tests."""
         matrices = []
@@ -143,11 +148,28 @@ class LowRank(Affinity):
         self.right = none if right is None else fixed(right, FACTOR_STEP)
         self.constant = zero.expand(documents) if constant is None else constant.double()
 
+    @cached_property
+    def terms(self) -> tuple[Tensor, Tensor]:
+        """The product with fewer columns: ``<left_i, right_j> = <l_i, r_j>``, ``l`` and ``r`` ``[N, 2 + s]``.
+
+        Columns of ``right`` that are constant in every document are summed up in column 0 of ``l``, those of ``left``
+        in column 1 of ``r``; what stands opposite is 1. All sums are exact.
+        """
+        first = self.ptr[:-1][self.batch]
+        product, one = self.left * self.right, torch.ones_like(self.batch, dtype=torch.float64)[:, None]
+        row = (self.right == self.right[first]).all(0)
+        column = (self.left == self.left[first]).all(0) & ~row
+        rest = ~(row | column)
+        left = torch.cat([product[:, row].sum(1, keepdim=True), one, self.left[:, rest]], 1)
+        right = torch.cat([one, product[:, column].sum(1, keepdim=True), self.right[:, rest]], 1)
+        return left, right
+
     def pair(self, i: Tensor, j: Tensor) -> Tensor:
         """Return P for the pairs; see :meth:`Affinity.pair`."""
         document = self.batch[i]
+        left, right = self.terms
         near = self.gain[document] * self.kernel[(i - j).abs()] + self.constant[document]
-        return near + (self.left[i] * self.right[j]).sum(-1)
+        return near + (left[i] * right[j]).sum(-1)
 
     def block(self, i: Tensor, j: Tensor) -> Tensor:
         """Return P for a block; the same numbers as :meth:`pair`, without a table of distances."""
@@ -166,10 +188,17 @@ class LowRank(Affinity):
         near = torch.cumsum(self.kernel, 0) - self.kernel[:1]  # near[d]: the sum over distances 1 ... d
         sums = self.gain[self.batch] * (near[place] + near[others - place])
         sums = sums + self.constant[self.batch] * others
-        for left, right in zip(self.left.T, self.right.T, strict=True):
-            everyone = scatter(right, self.batch, dim_size=self.ptr.numel() - 1)
-            sums = sums + left * (everyone[self.batch] - right)
-        return sums
+        everyone = scatter(self.right, self.batch, dim_size=self.ptr.numel() - 1)
+        return sums + (self.left * (everyone[self.batch] - self.right)).sum(1)
+
+    def highest(self) -> Tensor:
+        """Return a bound in O(l), no more than 1; see :meth:`Affinity.highest`."""
+        documents = self.ptr.numel() - 1
+        near = torch.zeros_like(self.gain)
+        if self.kernel.numel() > 1:
+            near = self.gain * self.kernel[1:].cummax(0).values[(self.lengths - 2).clamp(min=0)]
+        left, right = (scatter(x.abs(), self.batch, dim_size=documents, reduce="max") for x in self.terms)
+        return (near + self.constant + (left * right).sum(1)).clamp(max=1.0)
 
     def totals(self) -> Tensor:
         """Return the documents' sums in O(l); see :meth:`Affinity.totals`.
@@ -182,9 +211,10 @@ class LowRank(Affinity):
         last = (n - 1).clamp(min=0)
         pairs = below[last] if below.numel() else torch.zeros(documents, dtype=torch.float64, device=n.device)
         totals = 2.0 * self.gain * pairs + self.constant * (n * last)
-        for left, right in zip(self.left.T, self.right.T, strict=True):
-            whole = [scatter(x, self.batch, dim_size=documents) for x in (left, right, fixed(left * right, SUM_STEP))]
-            totals = totals + (whole[0] * whole[1] - whole[2])
+        products = fixed(self.left * self.right, SUM_STEP)
+        left, right, own = (scatter(x, self.batch, dim_size=documents).T for x in (self.left, self.right, products))
+        for term in left * right - own:
+            totals = totals + term
         return torch.where(n > 1, totals, 0.0)
 
 

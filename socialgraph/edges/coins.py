@@ -26,7 +26,7 @@ def coin_key(seed: int, query_id: str, document_id: str) -> int:
 def _shift(x: Tensor, bits: int) -> Tensor:
     """Shift right, filling with zeros; ``>>`` on signed numbers fills with the sign."""
     width = 8 * x.element_size()
-    return (x >> bits) & ((1 << (width - bits)) - 1)
+    return (x >> bits).bitwise_and_((1 << (width - bits)) - 1)
 
 
 def _signed(x: int, width: int) -> int:
@@ -56,7 +56,15 @@ def toss(lower: Tensor, higher: Tensor) -> Tensor:
 
     A pair with probability p is an edge when its coin is below ``p * COIN_SIDES``.
     """
-    x = lower + higher
-    x = (x ^ _shift(x, 16)).mul_(_signed(0x85EBCA6B, 32))
-    x = (x ^ _shift(x, 13)).mul_(_signed(0xC2B2AE35, 32))
-    return (x ^ _shift(x, 16)).bitwise_and_(COIN_SIDES - 1)
+    return finish(lower + higher)
+
+
+def finish(x: Tensor) -> Tensor:
+    """Turn sums of two hashes into coins, in place."""
+    x ^= _shift(x, 16)
+    x *= _signed(0x85EBCA6B, 32)
+    x ^= _shift(x, 13)
+    x *= _signed(0xC2B2AE35, 32)
+    x ^= _shift(x, 16)
+    x &= COIN_SIDES - 1
+    return x

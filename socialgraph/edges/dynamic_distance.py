@@ -48,7 +48,7 @@ class DynamicDistance(Centrality):
         heads = (match[ids] & inside).double()
         distance = torch.arange(-width + 1, width, dtype=torch.float64, device=ptr.device).abs()
         kernel = torch.round(2.0**24 / (1.0 + distance / self.p))
-        size = 1 << (3 * width).bit_length()
+        size = 1 << (2 * width - 2).bit_length()  # what wraps around does not reach the places that are read
         product = torch.fft.irfft(torch.fft.rfft(heads, size) * torch.fft.rfft(kernel, size), size)
         total = torch.round(product[:, width - 1 : 2 * width - 1])[inside]
         found = scatter(match.double(), batch, dim_size=ptr.numel() - 1).clamp(min=1)

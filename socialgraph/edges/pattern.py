@@ -9,7 +9,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from socialgraph.edges.affinity import Affinity, LowRank
-from socialgraph.edges.layout import documents
+from socialgraph.edges.layout import documents, padded
 
 
 class Pattern(torch.nn.Module):
@@ -70,13 +70,13 @@ def smooth_product(weights: Tensor, batch: Tensor, ptr: Tensor) -> LowRank:
     count = ptr[1:] - ptr[:-1]
     if amplitude.numel() == 0:
         return LowRank(batch, ptr)
-    order = torch.argsort(amplitude, stable=True)
-    ranked = amplitude[order[torch.argsort(batch[order], stable=True)]]  # by document, then by amplitude
-    last = max(ranked.numel() - 1, 0)
-    lowest, lower = ranked[ptr[:-1].clamp(max=last)], ranked[(ptr[:-1] + 1).clamp(max=last)]
-    highest, higher = ranked[(ptr[1:] - 1).clamp(min=0)], ranked[(ptr[1:] - 2).clamp(min=0)]
+    ids, inside = padded(ptr, max(2, int(count.max())))
+    table = amplitude[ids]
+    lowest, lower = torch.where(inside, table, torch.inf).topk(2, largest=False).values.T
+    highest, higher = torch.where(inside, table, -torch.inf).topk(2).values.T
     least, most = lowest * lower, highest * higher
     speaks = (count > 1) & (most > least)
+    lowest = torch.where(count > 0, lowest, 0.0)
     span = torch.where(speaks, most - least, 1.0)
     reach = torch.where(speaks, highest - lowest, 1.0)
     u = (amplitude - lowest[batch]) / reach[batch]

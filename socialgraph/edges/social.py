@@ -10,9 +10,9 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from socialgraph.edges.affinity import Affinity, LowRank, mix
-from socialgraph.edges.coins import COIN_SIDES, node_hashes, toss
 from socialgraph.edges.edge_sampler import EdgeSampler
-from socialgraph.edges.layout import documents, positions
+from socialgraph.edges.layout import documents
+from socialgraph.edges.lazy import LazyGraph
 from socialgraph.edges.pattern import Pattern
 from socialgraph.errors import OptionError
 
@@ -88,19 +88,12 @@ class SocialEdges(EdgeSampler):
             ``edge_index [2, E]`` int64, both directions of every edge, no self-loops, sorted by row and
             column; and ``edge_weight [E]`` float32, the probability that the edge had.
         """
-        batch, ptr = documents(graph)
-        lower, higher = node_hashes(graph.coin_key[batch], positions(batch, ptr))
-        ends, weights = [torch.empty(2, 0, dtype=torch.long, device=ptr.device)], [lower.new_empty(0).double()]
-        for i, j, upper, p in self.probabilities(graph).blocks():
-            # Integer coins against probabilities whose every bit is the same on every device.
-            hit = (toss(lower[i], higher[j]) < p * COIN_SIDES).logical_and_(upper).nonzero(as_tuple=True)
-            ends.append(torch.stack([i[hit[0], hit[1], 0], j[hit[0], 0, hit[2]]]))
-            weights.append(p[hit])
-        edge, weight = torch.cat(ends, 1), torch.cat(weights).clamp(max=1.0).float()
-        # Of each row, friends below come first (they are found in ascending order), then friends above.
-        both = torch.cat([edge.flip(0), edge], 1)
-        order = torch.argsort(both[0], stable=True)
-        return both[:, order], torch.cat([weight, weight])[order]
+        return self.lazy(graph).edges()
+
+    @torch.no_grad()
+    def lazy(self, graph: Data) -> LazyGraph:
+        """Return the same graph without drawing it, for who needs few of its edges."""
+        return LazyGraph(self.probabilities(graph), graph.coin_key)
 
     def __repr__(self) -> str:
         inside = ", ".join(
@@ -114,8 +107,8 @@ def scale(affinity: Affinity, target: Tensor) -> Tensor:
     """Return 1 / mu for each document: sum over i != j of min(1, P / mu) = target.
 
     The sum is concave in 1 / mu and made of straight pieces, so Newton's steps from below end on the root. Without
-    clipping the first step is the answer. 0 where the document's P is 0 everywhere. Where more edges are asked
-    for than pairs have P > 0, all of those pairs get (almost) 1.
+    clipping the first step is the answer, in O(l); with it each step walks over all pairs. 0 where the document's P
+    is 0 everywhere. Where more edges are asked for than pairs have P > 0, all of those pairs get (almost) 1.
 
     Args:
         affinity: P in [0, 1].
@@ -124,8 +117,7 @@ def scale(affinity: Affinity, target: Tensor) -> Tensor:
     totals = affinity.totals()
     speaks = totals > 0
     factor = torch.where(speaks, target / torch.where(speaks, totals, 1.0), 0.0)
-    # P <= 1, so nothing is clipped where the factor is at most 1.
-    search = factor > 1.0
+    search = factor * affinity.highest() > 1.0  # elsewhere nothing is clipped
     for _ in range(64):
         if not bool(search.any()):
             break

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from socialgraph.partition.friend_circles import FriendCircles, RemainingGraph
+from socialgraph.partition.friend_circles import FriendCircles
+from socialgraph.partition.remaining import RemainingGraph
 
 
 class EdgeCircles(FriendCircles):
@@ -13,6 +14,6 @@ class EdgeCircles(FriendCircles):
     All edges between two members of a circle leave the graph; its nodes stay and may meet again elsewhere.
     """
 
-    def remove(self, graph: RemainingGraph, member: Tensor) -> None:
+    def remove(self, graph: RemainingGraph, circle: Tensor) -> None:
         """Take the edges among the members away."""
-        graph.remove_edges_among(member)
+        graph.remove_edges_among(circle)

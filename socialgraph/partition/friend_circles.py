@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor
-from torch_geometric.utils import scatter
-from torch_geometric.utils.sparse import index2ptr
 
 from socialgraph.errors import OptionError
 from socialgraph.partition.partition import Partition
+from socialgraph.partition.remaining import DenseGraph, Drawable, DrawnGraph, RemainingGraph, StoredGraph
 
 RULES = ("strongest", "first")
 
@@ -31,6 +32,8 @@ class FriendCircles(Partition):
         OptionError: k < 1, max_size < 2, or an unknown rule.
     """
 
+    takes_lazy = True
+
     def __init__(self, k: int = 16, max_size: int = 128, keep: str = "strongest") -> None:
         super().__init__()
         if k < 1:
@@ -44,92 +47,47 @@ class FriendCircles(Partition):
         self.keep = keep
 
     def forward(
-        self, edge_index: Tensor, batch: Tensor, batch_size: int, edge_weight: Tensor | None = None
+        self, edge_index: Tensor | Drawable, batch: Tensor, batch_size: int, edge_weight: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Return the circles of every document; see :meth:`Partition.forward`."""
-        graph = RemainingGraph(edge_index, batch.numel())
-        weight = edge_weight if self.keep == "strongest" else None
+        """Return the circles of every document; see :meth:`Partition.forward`.
+
+        Args:
+            edge_index: the edges, or a graph that draws its own, such as :class:`socialgraph.edges.LazyGraph`:
+                the circles are the same, and of long documents few rows are drawn.
+            batch: document of each node, sorted, ``[N]``.
+            batch_size: number of documents.
+            edge_weight: strength of each edge, ``[E]``; a graph that draws its own knows it.
+        """
+        graphs: Iterator[RemainingGraph]
+        if isinstance(edge_index, Tensor):
+            graphs = iter([StoredGraph(edge_index, batch, batch_size, edge_weight)])
+        else:
+            graphs = (DenseGraph(group) if group.short else DrawnGraph(group) for group in edge_index.groups())
         none = batch.new_empty(0)
         leaders, names, nodes, homes = [none], [none], [none], [none]
-        for turn in range(self.k):
-            leader = graph.most_connected(batch, batch_size)
-            if leader.numel() == 0:
-                break
-            edge, owner = graph.edges_of(leader)
-            member = torch.cat([leader, graph.col[strongest(edge, owner, weight, self.max_size - 1)]])
-            self.remove(graph, member)
-            leaders.append(leader)
-            names.append(batch[leader] * self.k + turn)
-            nodes.append(member)
-            homes.append(batch[member] * self.k + turn)
+        for graph in graphs:
+            found: list[Tensor] = []
+            circles: list[Tensor] = []
+            while len(found) < self.k and (leader := graph.most_connected()).numel() > 0:
+                circles.append(graph.circle(leader, self.max_size - 1, self.keep == "strongest"))
+                self.remove(graph, circles[-1])
+                found.append(leader)
+            if found:
+                turn = torch.repeat_interleave(torch.tensor([leader.numel() for leader in found])).to(batch.device)
+                leaders.append(graph.node_id(torch.cat(found)))
+                names.append(batch[leaders[-1]] * self.k + turn)
+                member, turn = graph.members(circles)
+                nodes.append(member)
+                homes.append(batch[member] * self.k + turn)
         # Found turn by turn over all documents, numbered document by document.
         name, order = torch.sort(torch.cat(names))
-        node, circle = torch.cat(nodes), torch.searchsorted(name, torch.cat(homes))
-        place = torch.argsort(circle * max(batch.numel(), 1) + node)
-        return torch.stack([node, circle])[:, place], torch.cat(leaders)[order]
+        node, number = torch.cat(nodes), torch.searchsorted(name, torch.cat(homes))
+        place = torch.argsort(number * max(batch.numel(), 1) + node)
+        return torch.stack([node, number])[:, place], torch.cat(leaders)[order]
 
-    def remove(self, graph: RemainingGraph, member: Tensor) -> None:
-        """Take what the circles do not share out of ``graph``. ``member`` holds one circle a document."""
+    def remove(self, graph: RemainingGraph, circle: Tensor) -> None:
+        """Take what the circles do not share out of ``graph``: one circle of each document that has one."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(k={self.k}, max_size={self.max_size}, keep={self.keep!r})"
-
-
-class RemainingGraph:
-    """A graph in compressed rows from which nodes and edges are taken away."""
-
-    def __init__(self, edge_index: Tensor, num_nodes: int) -> None:
-        self.row, self.col = edge_index[0], edge_index[1]
-        self.ptr = index2ptr(self.row, num_nodes)
-        self.degree = self.ptr.diff()
-        self.has_edge = torch.ones_like(self.row, dtype=torch.bool)
-        self.has_node = torch.ones_like(self.degree, dtype=torch.bool)
-
-    def most_connected(self, batch: Tensor, batch_size: int) -> Tensor:
-        """Return the node of highest degree of each document that has an edge left; ties to the lowest."""
-        size = batch.numel()
-        if size == 0:
-            return batch
-        # Degree and node in one whole number: no float, no tie left open.
-        rank = self.degree * size + torch.arange(size - 1, -1, -1, device=batch.device)
-        best = scatter(rank, batch, dim_size=batch_size, reduce="max")
-        return (size - 1 - best % size)[best >= size]
-
-    def edges_of(self, node: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the remaining edges that leave the nodes, and for each the index into ``node``."""
-        count = self.ptr[node + 1] - self.ptr[node]
-        owner = torch.repeat_interleave(count)
-        first = self.ptr[node] - (count.cumsum(0) - count)
-        edge = torch.arange(owner.numel(), device=node.device) + first[owner]
-        left = self.has_edge[edge] & self.has_node[self.col[edge]]
-        return edge[left], owner[left]
-
-    def remove_nodes(self, node: Tensor) -> None:
-        """Take nodes away, with all their edges."""
-        edge, _ = self.edges_of(node)
-        self.degree.index_add_(0, self.col[edge], torch.full_like(edge, -1))
-        self.degree[node] = 0
-        self.has_node[node] = False
-
-    def remove_edges_among(self, node: Tensor) -> None:
-        """Take the edges between two of the nodes away."""
-        inside = torch.zeros_like(self.has_node)
-        inside[node] = True
-        edge, _ = self.edges_of(node)
-        edge = edge[inside[self.col[edge]]]
-        self.has_edge[edge] = False
-        self.degree.index_add_(0, self.row[edge], torch.full_like(edge, -1))
-
-
-def strongest(edge: Tensor, owner: Tensor, weight: Tensor | None, amount: int) -> Tensor:
-    """Keep at most ``amount`` edges of each owner, those of highest weight; of equals the first.
-
-    ``owner`` is sorted, and so is ``edge`` for each owner. Without weights the first ones stay.
-    """
-    if weight is not None:
-        order = torch.argsort(weight[edge], descending=True, stable=True)
-        order = order[torch.argsort(owner[order], stable=True)]
-        edge, owner = edge[order], owner[order]
-    place = torch.arange(owner.numel(), device=owner.device) - torch.searchsorted(owner, owner)
-    return edge[place < amount]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from socialgraph.partition.friend_circles import FriendCircles, RemainingGraph
+from socialgraph.partition.friend_circles import FriendCircles
+from socialgraph.partition.remaining import RemainingGraph
 
 
 class NodeCircles(FriendCircles):
@@ -14,6 +15,6 @@ class NodeCircles(FriendCircles):
     many leaders are swallowed by a later circle.)
     """
 
-    def remove(self, graph: RemainingGraph, member: Tensor) -> None:
+    def remove(self, graph: RemainingGraph, circle: Tensor) -> None:
         """Take all edges of the members away."""
-        graph.remove_nodes(member)
+        graph.remove_nodes(circle)

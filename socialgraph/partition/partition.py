@@ -13,6 +13,9 @@ class Partition(torch.nn.Module):
     package needs no registration. Circles may overlap and need not cover every node.
     """
 
+    #: whether ``edge_index`` may be a graph that draws its own edges, such as :class:`socialgraph.edges.LazyGraph`
+    takes_lazy = False
+
     def forward(
         self, edge_index: Tensor, batch: Tensor, batch_size: int, edge_weight: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:

@@ -12,6 +12,8 @@ from socialgraph.partition.partition import Partition
 class Whole(Partition):
     """One circle with all nodes of a document, led by the first; an empty document has none. Edges are ignored."""
 
+    takes_lazy = True  # edges are ignored
+
     def forward(
         self, edge_index: Tensor, batch: Tensor, batch_size: int, edge_weight: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:

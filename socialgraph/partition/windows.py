@@ -29,6 +29,8 @@ class Windows(Partition):
         OptionError: size < 1, or before or after < 0.
     """
 
+    takes_lazy = True  # edges are ignored
+
     def __init__(self, size: int = 128, before: int = 0, after: int = 0) -> None:
         super().__init__()
         if size < 1:

@@ -1,0 +1,216 @@
+"""What edges and circles cost for one document, against the paper's text: `python benchmarks/graph.py [longest]`.
+
+Four ways to the sixteen circles of a document with the four patterns (sparsity 0.93):
+
+* literal: sections 3.1 and 3.2 pair by pair in plain Python, as `tests/reference.py` states them;
+* NumPy: the same with whole l x l matrices, as a careful NumPy user would write it;
+* edge list: our sampler draws all edges, the partition reads them;
+* ours: the partition draws what it needs, what GraphBuilder does with `lazy=True`.
+
+The first two make independent random draws, so their circles differ from ours; the last two agree bit for bit, which
+is checked. BERT's weights for dynamic centrality are given to all four. All ways take turns in one process; the table
+has medians. Peak memory is that of a process of its own, above what it had after loading. The JSON goes to
+benchmarks/results/graph.json.
+"""
+
+import json
+import math
+import multiprocessing
+import platform
+import random
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch_geometric.data import Batch
+
+from socialgraph.data import TermStatistics, Tokens, load_pydocs
+from socialgraph.data.graph import document_graph, weigh
+from socialgraph.edges import (
+    DynamicCentrality,
+    DynamicDistance,
+    SocialEdges,
+    StaticCentrality,
+    StaticDistance,
+    coin_key,
+)
+from socialgraph.partition import EdgeCircles, FriendCircles, NodeCircles
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+import reference
+
+SPARSITY, CIRCLES, SIZE = 0.93, 16, 128
+LEVELS: dict[str, type[FriendCircles]] = {"edge": EdgeCircles, "node": NodeCircles}
+#: the longest document for each way, and how often it is timed
+WAYS = {"literal": (2048, 1), "NumPy": (4096, 3), "edge list": (8192, 7), "ours": (65536, 11)}
+
+
+@cache
+def corpus() -> tuple[Tensor, TermStatistics, Tensor, DynamicCentrality]:
+    """All of pydocs as one row of word pieces, its statistics, a query, and the pattern with the BERT."""
+    tokens = Tokens("minilm", max_document_length=1 << 20)
+    ids = [tokens.document(document) for document in load_pydocs().documents.values()]
+    query = tokens.query("open a file and copy its contents")
+    longest = sorted(ids, key=len, reverse=True)
+    return torch.cat(longest), TermStatistics.count(ids, tokens.vocab_size), query, DynamicCentrality("minilm")
+
+
+def document(length: int) -> Batch:
+    """A batch of one document: the longest page, cut, or followed by others."""
+    words, counts, query, bert = corpus()
+    ids = words[:length].long()
+    batch = Batch.from_data_list([document_graph(ids, query, coin_key(0, "q", "d"), tfidf=counts.tfidf(ids))])
+    weigh(batch, bert.name, bert.weights(batch))
+    return batch
+
+
+def literal(batch: Batch, level: str) -> list[reference.Circle]:
+    """Pair by pair."""
+    patterns = [
+        reference.static_distance(batch.num_nodes),
+        reference.static_centrality(batch.tfidf.tolist()),
+        reference.dynamic_distance(batch.input_ids.tolist(), batch.query_ids.tolist()),
+        reference.f(batch.dynamic_centrality.tolist()),
+    ]
+    p = reference.mean(patterns)
+    length = len(p)
+    mu = p.sum() / (length * length * (1 - SPARSITY))  # equation 8
+    adjacency = np.zeros((length, length), dtype=bool)
+    for i in range(length):
+        for j in range(i + 1, length):
+            if random.random() < p[i, j] / mu:
+                adjacency[i, j] = adjacency[j, i] = True
+    circles = reference.edge_circles if level == "edge" else reference.node_circles
+    return circles(adjacency, CIRCLES, SIZE, "strongest", p)
+
+
+def numpy(batch: Batch, level: str) -> list[tuple[int, np.ndarray]]:
+    """Whole matrices."""
+    place = np.arange(batch.num_nodes)
+    near = 1 + np.abs(place[:, None] - place) / 50
+    others = ~np.eye(len(place), dtype=bool)
+    match = np.isin(batch.input_ids.numpy(), batch.query_ids.numpy())
+    asked = (1 / near[:, match]).mean(1) if match.any() else np.zeros(len(place))
+    p = 1 / near**2
+    for weight in (batch.tfidf.numpy(), asked, batch.dynamic_centrality.numpy()):
+        s = np.sqrt(weight[:, None] * weight)
+        low, high = s.min(where=others, initial=np.inf), s.max(where=others, initial=0)
+        if high > low:
+            p += (s - low) / (high - low)
+    p /= 4
+    mu = p.sum() / (len(place) ** 2 * (1 - SPARSITY))
+    adjacency = np.triu(np.random.default_rng(0).random(p.shape) < p / mu, 1)
+    adjacency |= adjacency.T
+    circles = []
+    for _ in range(CIRCLES):
+        degree = adjacency.sum(1)
+        leader = int(degree.argmax())
+        if degree[leader] == 0:
+            break
+        friends = np.flatnonzero(adjacency[leader])
+        friends = friends[np.argsort(-p[leader, friends], kind="stable")[: SIZE - 1]]
+        members = np.append(friends, leader)
+        if level == "edge":
+            adjacency[np.ix_(members, members)] = False
+        else:
+            adjacency[members] = adjacency[:, members] = False
+        circles.append((leader, members))
+    return circles
+
+
+def sampler() -> SocialEdges:
+    """The paper's graph."""
+    return SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance(), corpus()[3]], sparsity=SPARSITY)
+
+
+def edge_list(batch: Batch, level: str) -> tuple[Tensor, Tensor]:
+    """All edges, then the circles."""
+    edge_index, edge_weight = sampler()(batch)
+    return LEVELS[level](CIRCLES, SIZE)(edge_index, batch.batch, 1, edge_weight)
+
+
+def ours(batch: Batch, level: str) -> tuple[Tensor, Tensor]:
+    """The circles from a graph that is drawn where they look."""
+    return LEVELS[level](CIRCLES, SIZE)(sampler().lazy(batch), batch.batch, 1)
+
+
+RUN: dict[str, Callable] = {"literal": literal, "NumPy": numpy, "edge list": edge_list, "ours": ours}
+
+
+def memory(way: str, batch: Batch, level: str) -> float:
+    """Peak memory of one run, in MB, above what was there before."""
+    torch.set_num_threads(1)
+    with torch.inference_mode():
+        RUN[way](document(64), level)
+        Path("/proc/self/clear_refs").write_text("5")  # the peak so far is forgotten (Linux)
+        before = resident("VmRSS")
+        RUN[way](batch, level)
+    return resident("VmHWM") - before
+
+
+def resident(name: str) -> float:
+    """Memory of this process in MB: now (VmRSS) or at its peak (VmHWM)."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(name)) / 1024
+
+
+def main(longest: int = 65536) -> None:
+    """Time all ways at all lengths."""
+    rows = []
+    print("| tokens | circles | " + " | ".join(f"{way}, ms" for way in WAYS) + " | literal / ours | NumPy / ours |")
+    print("|---:|---|" + "---:|" * (len(WAYS) + 2))
+    for length in (512 << n for n in range(int(math.log2(longest / 512)) + 1)):
+        batch = document(length)
+        for level in LEVELS:
+            ways = [way for way, (most, _) in WAYS.items() if length <= most]
+            times: dict[str, list[float]] = {way: [] for way in ways}
+            with torch.inference_mode():
+                if "edge list" in ways:
+                    assert all(map(torch.equal, edge_list(batch, level), ours(batch, level)))
+                for turn in range(-2, max(turns for _, turns in WAYS.values())):  # two more to warm up
+                    for way in ways:
+                        if turn < WAYS[way][1] and (turn >= 0 or way in ("edge list", "ours")):
+                            began = time.perf_counter()
+                            RUN[way](batch, level)
+                            if turn >= 0:
+                                times[way].append(1e3 * (time.perf_counter() - began))
+            with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
+                peak = {way: pool.apply(memory, (way, batch, level)) for way in ways}
+            median = {way: statistics.median(times[way]) for way in ways}
+            ratio = {way: median[way] / median["ours"] for way in ways}
+            rows.append(
+                {"tokens": length, "level": level, "milliseconds": median, "ratio": ratio, "peak megabytes": peak}
+            )
+            cells = [f"{median[way]:.1f} ({peak[way]:.0f} MB)" if way in median else "" for way in WAYS]
+            ratios = [f"{ratio[way]:.0f}" if way in ratio else "" for way in ("literal", "NumPy")]
+            print(f"| {length} | {level} | " + " | ".join(cells + ratios) + " |", flush=True)
+    growth = {}
+    for level in LEVELS:
+        line = {row["tokens"]: row["milliseconds"]["ours"] for row in rows if row["level"] == level}
+        for first, last in ((2048, 32768), (8192, 65536)):
+            if last in line:
+                growth[f"{level}, {first} to {last}"] = math.log(line[last] / line[first]) / math.log(last / first)
+    for name, exponent in growth.items():
+        print(f"growth of ours, {name}: {exponent:.2f}")
+    result = {
+        "rows": rows,
+        "growth exponents": growth,
+        "turns": {way: turns for way, (_, turns) in WAYS.items()},
+        "threads": torch.get_num_threads(),
+        "processor": torch.cpu.get_capabilities().get("cpu_name") or platform.processor(),
+        "versions": {"python": platform.python_version()}
+        | {package: version(package) for package in ("torch", "torch-geometric", "numpy")},
+    }
+    path = Path(__file__).parent / "results" / "graph.json"
+    path.write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

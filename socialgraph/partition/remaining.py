@@ -1,0 +1,378 @@
+"""What is left of a graph while circles are taken out of it: three ways to know, one result.
+
+An edge list (:class:`StoredGraph`) serves every graph. A graph that draws its own rows is kept as a matrix of bytes
+where documents are short (:class:`DenseGraph`) and drawn row by row where they are long (:class:`DrawnGraph`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+import torch
+from torch import Tensor
+from torch_geometric.utils import scatter
+from torch_geometric.utils.sparse import index2ptr
+
+
+class Group(Protocol):
+    """Documents of similar length whose edges can be drawn, such as :class:`socialgraph.edges.LazyGroup`.
+
+    A node is named by its document's row d in tables ``[D, W]`` and its place w; the last place is nobody's.
+    """
+
+    node: Tensor
+    inside: Tensor
+    short: bool
+    block_size: int  #: pairs to ask for at once
+
+    def dense(self) -> Tensor:
+        """Return the whole matrix of each document, ``[D, W, W]`` uint8, 1 for friends."""
+        ...
+
+    def degree_bound(self) -> Tensor:
+        """Return what no node's degree exceeds, ``[D, W]`` int64."""
+        ...
+
+    def hits(self, document: Tensor, place: Tensor, column: Tensor | None = None) -> Tensor:
+        """Return the friends of nodes ``[R]`` among all, or among ``column [D, n]``: int32, 1 for friends."""
+        ...
+
+    def weight(self, document: Tensor, i: Tensor, j: Tensor) -> Tensor:
+        """Return the weights of edges between places i and j, float32."""
+        ...
+
+
+class Drawable(Protocol):
+    """A graph that draws its own rows, such as :class:`socialgraph.edges.LazyGraph`."""
+
+    def groups(self) -> Iterator[Group]:
+        """Walk over the documents that may have edges, in groups of similar length."""
+        ...
+
+
+class RemainingGraph:
+    """Base of the three, all documents at once. ``leader`` holds at most one node of each document.
+
+    A circle, one of each leader, is a tensor whose form is the graph's own affair.
+    """
+
+    def most_connected(self) -> Tensor:
+        """Return the node of highest degree of each document that has an edge left; ties to the lowest."""
+        raise NotImplementedError
+
+    def circle(self, leader: Tensor, amount: int, weighted: bool) -> Tensor:
+        """Return the leaders with the friends that they have left, at most ``amount`` each; see :func:`strongest`."""
+        raise NotImplementedError
+
+    def remove_nodes(self, circle: Tensor) -> None:
+        """Take the members away, with all their edges."""
+        raise NotImplementedError
+
+    def remove_edges_among(self, circle: Tensor) -> None:
+        """Take the edges between two members away."""
+        raise NotImplementedError
+
+    def members(self, circles: list[Tensor]) -> tuple[Tensor, Tensor]:
+        """Return the ids of all members of circles, as the caller knows them, and the number of each one's circle."""
+        count = torch.tensor([circle.numel() for circle in circles])
+        return torch.cat(circles), torch.repeat_interleave(count).to(circles[0].device)
+
+    def node_id(self, node: Tensor) -> Tensor:
+        """Return the ids of nodes as the caller knows them."""
+        return node
+
+
+class StoredGraph(RemainingGraph):
+    """An edge list in compressed rows."""
+
+    def __init__(self, edge_index: Tensor, batch: Tensor, batch_size: int, edge_weight: Tensor | None) -> None:
+        self.row, self.col = edge_index[0], edge_index[1]
+        self.batch, self.batch_size = batch, batch_size
+        self.edge_weight = edge_weight
+        self.ptr = index2ptr(self.row, batch.numel())
+        self.degree = self.ptr.diff()
+        self.has_edge = torch.ones_like(self.row, dtype=torch.bool)
+        self.has_node = torch.ones_like(self.degree, dtype=torch.bool)
+
+    def most_connected(self) -> Tensor:
+        """See :meth:`RemainingGraph.most_connected`."""
+        size = self.batch.numel()
+        if size == 0:
+            return self.batch
+        # Degree and node in one whole number: no float, no tie left open.
+        rank = self.degree * size + torch.arange(size - 1, -1, -1, device=self.batch.device)
+        best = scatter(rank, self.batch, dim_size=self.batch_size, reduce="max")
+        return (size - 1 - best % size)[best >= size]
+
+    def edges_of(self, node: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the remaining edges that leave the nodes, and for each the index into ``node``."""
+        count = self.ptr[node + 1] - self.ptr[node]
+        owner = torch.repeat_interleave(count)
+        first = self.ptr[node] - (count.cumsum(0) - count)
+        edge = torch.arange(owner.numel(), device=node.device) + first[owner]
+        left = self.has_edge[edge] & self.has_node[self.col[edge]]
+        return edge[left], owner[left]
+
+    def circle(self, leader: Tensor, amount: int, weighted: bool) -> Tensor:
+        """Return the members, ``[M]``; see :meth:`RemainingGraph.circle`."""
+        edge, owner = self.edges_of(leader)
+        weight = self.edge_weight[edge] if weighted and self.edge_weight is not None else None
+        chosen, _ = strongest(owner, weight, amount, leader.numel())
+        return torch.cat([leader, self.col[edge[chosen]]])
+
+    def remove_nodes(self, circle: Tensor) -> None:
+        """See :meth:`RemainingGraph.remove_nodes`."""
+        edge, _ = self.edges_of(circle)
+        self.degree.index_add_(0, self.col[edge], torch.full_like(edge, -1))
+        self.degree[circle] = 0
+        self.has_node[circle] = False
+
+    def remove_edges_among(self, circle: Tensor) -> None:
+        """See :meth:`RemainingGraph.remove_edges_among`."""
+        inside = torch.zeros_like(self.has_node)
+        inside[circle] = True
+        edge, _ = self.edges_of(circle)
+        edge = edge[inside[self.col[edge]]]
+        self.has_edge[edge] = False
+        self.degree.index_add_(0, self.row[edge], torch.full_like(edge, -1))
+
+
+class PaddedGraph(RemainingGraph):
+    """Base of the graphs that stand in tables.
+
+    Node w of document d is number ``d * W + w``. A circle is ``[D, m]``: the places of each document's members, and
+    nobody's place where there are no more.
+    """
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+        self.size, self.width = group.node.shape
+        self.device = group.node.device
+        self.backwards = torch.arange(self.width - 1, -1, -1, device=self.device)
+        self.shared: list[Tensor] = []  # the circles whose edges are gone: a bit for each of a node's, 62 a word
+        self.turn = 0
+        self.nodes_left: Tensor | None = None  # 1 for nodes that are left, [D, W]; None as long as all are
+
+    def members(self, circles: list[Tensor]) -> tuple[Tensor, Tensor]:
+        """See :meth:`RemainingGraph.members`."""
+        place = torch.stack(circles)
+        number, document, column = (place < self.width - 1).nonzero(as_tuple=True)
+        return self.group.node[document, place[number, document, column]], number
+
+    def node_id(self, node: Tensor) -> Tensor:
+        """See :meth:`RemainingGraph.node_id`."""
+        return self.group.node.view(-1)[node]
+
+    def leaders(self, rank: Tensor) -> Tensor:
+        """Return the node of each document whose ``rank [D]``, degree * W + W - 1 - place, is highest."""
+        document = (rank >= self.width).nonzero().flatten()
+        return document * self.width + self.width - 1 - rank[document] % self.width
+
+    def take(self, circle: Tensor, dtype: torch.dtype) -> None:
+        """Mark the members as no longer there."""
+        if self.nodes_left is None:
+            self.nodes_left = self.group.inside.to(dtype)
+        self.nodes_left.scatter_(1, circle, 0)
+
+    def circle(self, leader: Tensor, amount: int, weighted: bool) -> Tensor:
+        """See :meth:`RemainingGraph.circle`."""
+        document, place = leader // self.width, leader % self.width
+        owner, column = self.friends(document, place).nonzero(as_tuple=True)
+        home = document[owner]
+        weight = self.group.weight(home, place[owner], column) if weighted else None
+        chosen, number = strongest(owner, weight, amount, document.numel())
+        circle = torch.full((self.size, 1 + min(amount, self.width)), self.width - 1, device=self.device)
+        circle[document, 0] = place
+        circle[home[chosen], number + 1] = column[chosen]
+        return circle
+
+    def friends(self, document: Tensor, place: Tensor) -> Tensor:
+        """Return whom nodes have left as friends, ``[R, W]``, 1 for friends."""
+        friend = self.rows(document, place)
+        if self.nodes_left is not None:
+            friend &= self.nodes_left if self.size == 1 else self.nodes_left.index_select(0, document)
+        for word in self.shared:
+            friend &= (word[document, place][:, None] & word[document]) == 0
+        return friend
+
+    def remove_edges_among(self, circle: Tensor) -> None:
+        """See :meth:`RemainingGraph.remove_edges_among`."""
+        lost = self.among(circle)
+        for word in self.shared:
+            own = word.gather(1, circle)
+            lost &= (own[:, :, None] & own[:, None, :]) == 0
+        self.lower(circle, lost.sum(2, dtype=torch.int32).long())
+        if self.turn % 62 == 0:
+            self.shared.append(torch.zeros_like(self.group.node))
+        word, bit = self.shared[-1], 1 << (self.turn % 62)
+        word.scatter_(1, circle, word.gather(1, circle) | bit)  # nobody's place gets the bit, too, and has no edge
+        self.turn += 1
+
+    def rows(self, document: Tensor, place: Tensor) -> Tensor:
+        """Return whom nodes had as friends at first, ``[R, W]``, 1 for friends."""
+        raise NotImplementedError
+
+    def among(self, circle: Tensor) -> Tensor:
+        """Return which members were friends of each other at first, ``[D, m, m]``, 1 for friends."""
+        raise NotImplementedError
+
+    def lower(self, circle: Tensor, lost: Tensor) -> None:
+        """Lower the degrees of members by ``lost [D, m]``."""
+        raise NotImplementedError
+
+
+class DenseGraph(PaddedGraph):
+    """A matrix of bytes for each document."""
+
+    def __init__(self, group: Group) -> None:
+        super().__init__(group)
+        matrix = group.dense()
+        self.matrix = matrix.flatten(0, 1)
+        self.degree = torch.zeros_like(group.node)
+        self.first = self.width * torch.arange(self.size, device=self.device)[:, None]
+        self.subtract(-1, matrix)
+
+    def subtract(self, sign: int, rows: Tensor) -> None:
+        """Lower degrees by the friends in ``rows [D, m, W]``; friendship is mutual, so columns are summed."""
+        for part in torch.split(rows, 255, 1):  # so many zeros and ones can be added up as bytes, which is fast
+            self.degree.sub_(part.sum(1, dtype=torch.uint8), alpha=sign)
+
+    def most_connected(self) -> Tensor:
+        """See :meth:`RemainingGraph.most_connected`."""
+        return self.leaders((self.degree * self.width + self.backwards).amax(1))
+
+    def rows(self, document: Tensor, place: Tensor) -> Tensor:
+        """See :meth:`PaddedGraph.rows`."""
+        return self.matrix.index_select(0, document * self.width + place)
+
+    def rows_of(self, circle: Tensor) -> Tensor:
+        """Return the members' rows, ``[D, m, W]``."""
+        return self.matrix.index_select(0, (self.first + circle).flatten()).view(*circle.shape, self.width)
+
+    def among(self, circle: Tensor) -> Tensor:
+        """See :meth:`PaddedGraph.among`."""
+        return self.rows_of(circle).gather(2, circle[:, None, :].expand(-1, circle.size(1), -1))
+
+    def lower(self, circle: Tensor, lost: Tensor) -> None:
+        """See :meth:`PaddedGraph.lower`."""
+        self.degree.scatter_add_(1, circle, -lost)
+
+    def remove_nodes(self, circle: Tensor) -> None:
+        """See :meth:`RemainingGraph.remove_nodes`."""
+        self.subtract(1, self.rows_of(circle))
+        self.degree.scatter_(1, circle, 0)
+        self.take(circle, torch.uint8)
+
+
+class DrawnGraph(PaddedGraph):
+    """Rows drawn on demand: few nodes can have the highest degree, and only these are counted.
+
+    Every node has a number that its degree does not exceed: first a bound on what coins can do (wrong with a chance
+    below 1e-12 in a document), then the degree as it was when the node was last looked at. Degrees only fall, so both
+    stay valid. Before a leader is named, all nodes whose number may beat the best known degree are looked at.
+
+    Nodes stand in the order of their first bound, highest first, so that those that matter are a prefix.
+    """
+
+    #: rows drawn for a document at first; twice as many each time that they were not enough
+    first_rows = 32
+
+    def __init__(self, group: Group) -> None:
+        super().__init__(group)
+        self.degree, self.place = torch.sort(group.degree_bound(), dim=1, descending=True, stable=True)
+        self.bound = -self.degree  # ascending, for searchsorted
+        number = torch.arange(self.width, device=self.device).expand_as(self.place)
+        self.order = torch.empty_like(self.place).scatter_(1, self.place, number)  # where a place stands
+        self.exact = torch.zeros_like(self.place, dtype=torch.bool)
+        self.seen = torch.zeros_like(self.place)  # the removals of nodes that the degree accounts for
+        self.lost = torch.zeros_like(self.place)  # the edges that are gone among members
+        self.removed: list[Tensor] = []  # places of each removal, [D, m]
+
+    def most_connected(self) -> Tensor:
+        """See :meth:`RemainingGraph.most_connected`."""
+        rows, active = self.first_rows, min(self.width, 4 * self.first_rows)
+        while True:
+            degree, now = self.degree[:, :active], self.seen[:, :active] == len(self.removed)
+            rank = degree * self.width + self.backwards[self.place[:, :active]]
+            known = self.exact[:, :active] & now
+            best = torch.where(known, rank, 0).amax(1)
+            hopeful = (rank > best[:, None]) & (degree > 0) & ~known
+            stale, unknown = hopeful & ~now, hopeful & now
+            old = (stale & (stale.cumsum(1) <= 16 * rows)).nonzero(as_tuple=True)
+            new = (unknown & (unknown.cumsum(1) <= rows)).nonzero(as_tuple=True)
+            if old[0].numel():
+                self.update(*old)
+            if new[0].numel():
+                self.draw(*new)
+                rows *= 2
+            if old[0].numel() + new[0].numel() == 0:
+                reach = torch.searchsorted(self.bound, -(best // self.width).clamp(min=1)[:, None], right=True)
+                if int(reach.max()) <= active:
+                    return self.leaders(best)
+                active = int(reach.max())
+
+    def draw(self, document: Tensor, number: Tensor) -> None:
+        """Count the friends of nodes."""
+        place = self.place[document, number]
+        for part in self.parts(document, self.width):
+            friend = self.rows(document[part], place[part])
+            if self.nodes_left is not None:
+                friend &= self.nodes_left if self.size == 1 else self.nodes_left.index_select(0, document[part])
+            self.degree[document[part], number[part]] = friend.sum(1, dtype=torch.int32).long()
+        self.degree[document, number] -= self.lost[document, number]
+        self.exact[document, number] = True
+
+    def update(self, document: Tensor, number: Tensor) -> None:
+        """Subtract the friends that left since the nodes were last looked at."""
+        place, seen = self.place[document, number], self.seen[document, number]
+        first = int(seen.min())
+        gone = torch.cat(self.removed[first:], 1)
+        turn = [torch.full((places.size(1),), first + i) for i, places in enumerate(self.removed[first:])]
+        turns = torch.cat(turn).to(self.device)
+        for part in self.parts(document, gone.size(1)):
+            friend = self.group.hits(document[part], place[part], gone) * (turns >= seen[part, None])
+            self.degree[document[part], number[part]] -= friend.sum(1, dtype=torch.int32)
+        self.seen[document, number] = len(self.removed)
+
+    def parts(self, document: Tensor, width: int) -> tuple[Tensor, ...]:
+        """Cut the numbers of rows of that width in blocks."""
+        number = torch.arange(document.numel(), device=self.device)
+        return torch.split(number, max(1, self.group.block_size // width))
+
+    def rows(self, document: Tensor, place: Tensor) -> Tensor:
+        """See :meth:`PaddedGraph.rows`."""
+        return self.group.hits(document, place)
+
+    def among(self, circle: Tensor) -> Tensor:
+        """See :meth:`PaddedGraph.among`."""
+        document = torch.arange(self.size, device=self.device).repeat_interleave(circle.size(1))
+        return self.group.hits(document, circle.flatten(), circle).view(*circle.shape, -1)
+
+    def lower(self, circle: Tensor, lost: Tensor) -> None:
+        """See :meth:`PaddedGraph.lower`."""
+        number = self.order.gather(1, circle)
+        self.lost.scatter_add_(1, number, lost)
+        self.degree.scatter_add_(1, number, -lost)
+
+    def remove_nodes(self, circle: Tensor) -> None:
+        """See :meth:`RemainingGraph.remove_nodes`."""
+        self.removed.append(circle)
+        self.take(circle, torch.int32)
+        self.degree.scatter_(1, self.order.gather(1, circle), 0)
+
+
+def strongest(owner: Tensor, weight: Tensor | None, amount: int, owners: int) -> tuple[Tensor, Tensor]:
+    """Choose at most ``amount`` edges of each owner: those of highest weight, of equals the first.
+
+    ``owner`` is sorted. Without weights the first ones are chosen. Returns which edges, sorted by owner, and the number
+    of each among its owner's, from 0.
+    """
+    order = torch.arange(owner.numel(), device=owner.device)
+    number = order - torch.searchsorted(owner, owner)
+    if weight is not None:
+        order = torch.argsort(weight, descending=True, stable=True)
+        if owners > 1:
+            order = order[torch.argsort(owner[order], stable=True)]
+    chosen = number < amount
+    return order[chosen], number[chosen]

@@ -1,0 +1,187 @@
+"""The lazy graph: its blocks, rows and bounds are those of the probabilities and coins, edge by edge."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from graphs import document, random_document
+from scipy import stats
+from test_sampler import DOCUMENTS, MIXTURES, OwnPattern
+from torch_geometric.data import Batch, Data
+
+from socialgraph.edges import COIN_SIDES, DynamicDistance, SocialEdges, StaticCentrality, StaticDistance, Uniform
+from socialgraph.edges.coins import node_hashes, toss
+from socialgraph.edges.lazy import LazyGraph, upper_tail
+
+SAMPLERS = {
+    **{name: SocialEdges(patterns, sparsity=0.8) for name, patterns in MIXTURES.items()},
+    "clipped": SocialEdges(MIXTURES["three"], sparsity=0.05),
+    "no closed form": SocialEdges({"own": OwnPattern(), "words": StaticCentrality()}, sparsity=0.8),
+    "two kernels": SocialEdges({"near": StaticDistance(9.0), "far": StaticDistance(200.0)}),
+    "uniform": SocialEdges([Uniform()], sparsity=0.5),
+}
+
+
+def written_out(lazy: LazyGraph, data: list[Data]) -> list[np.ndarray]:
+    """Each document's adjacency matrix: its coins against its probabilities in float64, nothing else."""
+    matrices = []
+    for one, p in zip(data, lazy.probability.dense(), strict=True):
+        n = int(one.num_nodes)
+        lower, higher = node_hashes(one.coin_key.expand(n), torch.arange(n))
+        coin = toss(lower[:, None], higher[None, :]).double()
+        upper = (coin < p * COIN_SIDES).numpy() & np.triu(np.ones((n, n), dtype=bool), 1)
+        matrices.append(upper | upper.T)
+    return matrices
+
+
+def drawn(lazy: LazyGraph, data: list[Data], how: str) -> list[np.ndarray]:
+    """The same by one of the lazy graph's ways."""
+    matrices = [np.zeros((int(one.num_nodes),) * 2, dtype=bool) for one in data]
+    for group in lazy.groups():
+        documents = lazy.batch[group.node[:, 0]].tolist()
+        everybody = torch.arange(group.width).expand(len(documents), -1)
+        d, w = torch.arange(len(documents)).repeat_interleave(group.width), everybody.flatten()
+        if how == "dense":
+            hits = group.dense()
+        elif how == "rows":
+            hits = group.hits(d, w).view(-1, group.width, group.width)
+        else:  # columns in any order, one of them twice
+            order = torch.randperm(group.width, generator=torch.Generator().manual_seed(0))
+            order = torch.cat([order, order[:1]])
+            hits = torch.empty(len(documents), group.width, group.width, dtype=torch.int32)
+            hits[:, :, order] = group.hits(d, w, order.expand(len(documents), -1)).view(len(documents), group.width, -1)
+        assert set(hits.unique().tolist()) <= {0, 1}
+        for number, name in enumerate(documents):
+            n = len(matrices[name])
+            matrices[name] = hits[number, :n, :n].bool().numpy()
+            assert not hits[number, n:].any(), "nobody's place has no friend"
+            assert not hits[number, :, n:].any()
+    return matrices
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+@pytest.mark.parametrize("how", ["dense", "rows", "columns"])
+def test_every_way_draws_the_coins_as_written_out(name: str, how: str) -> None:
+    data = [one.clone() for one in DOCUMENTS.values()]
+    for key, one in enumerate(data):
+        one.coin_key = torch.tensor([11 * key])
+    lazy = SAMPLERS[name].lazy(Batch.from_data_list(data))
+    for group_size in (1, 1 << 25):
+        original = lazy.groups
+        lazy.groups = lambda cells=group_size, original=original: original(cells)
+        for found, want in zip(drawn(lazy, data, how), written_out(lazy, data), strict=True):
+            assert np.array_equal(found, want)
+
+
+@pytest.mark.parametrize("dense_up_to", [0, 4096])
+def test_all_edges(dense_up_to: int) -> None:
+    data = [random_document(length, length, coin_key=length) for length in (0, 300, 1, 150, 2, 299)]
+    lazy = SAMPLERS["three"].lazy(Batch.from_data_list(data))
+    lazy.dense_up_to = dense_up_to
+    edge_index, edge_weight = lazy.edges()
+    start, rows, weights = 0, [], []
+    for matrix, p in zip(written_out(lazy, data), lazy.probability.dense(), strict=True):
+        ends = matrix.nonzero()
+        rows.append(np.stack(ends) + start)
+        weights.append(np.minimum(p.numpy(), 1.0)[ends].astype(np.float32))
+        start += len(matrix)
+    assert np.array_equal(edge_index.numpy(), np.concatenate(rows, 1))
+    assert np.array_equal(edge_weight.numpy(), np.concatenate(weights))
+
+
+def test_coins_that_fall_next_to_the_threshold() -> None:
+    # Uniform probabilities a hair's breadth from the coin of one pair: float32 alone could not tell.
+    data = document(range(40), [], coin_key=5)
+    lower, higher = node_hashes(data.coin_key.expand(40), torch.arange(40))
+    for i, j in ((0, 1), (3, 38), (20, 21)):
+        coin = int(toss(lower[i], higher[j]))
+        for side, want in ((0.0, False), (-0.01, False), (0.01, True)):
+            lazy = SocialEdges([Uniform()]).lazy(data)
+            lazy.probability.constant.fill_((coin + side) / COIN_SIDES)
+            (group,) = lazy.groups()
+            assert bool(group.dense()[0, i, j]) == bool(group.hits(torch.tensor([0]), torch.tensor([j]))[0, i]) == want
+
+
+def test_deciding_everything_exactly_changes_nothing() -> None:
+    data = random_document(120, 3, coin_key=2)
+    (group,) = SAMPLERS["three"].lazy(data).groups()
+    want = group.dense()
+    group.error = torch.full_like(group.error, 1e9)
+    assert torch.equal(group.dense(), want)
+    assert torch.equal(group.hits(torch.zeros(120).long(), torch.arange(120)), want[0, :120].int())
+
+
+def test_one_half_and_its_error_bound() -> None:
+    # The float32 thresholds are off by no more than they say.
+    data = random_document(200, 4, coin_key=9)
+    for sampler in SAMPLERS.values():
+        lazy = sampler.lazy(data)
+        (group,) = lazy.groups()
+        if not group.fast:
+            continue
+        (p,) = lazy.probability.dense()
+        place = group.place[:-1].long()
+        float32 = group.column[0, None, :-1] + group.gain[0] * group.kernel[(place[:, None] - place).abs()]
+        float32 = float32 + group.row[0, :-1, None]
+        for left, right in zip(group.left, group.right, strict=True):
+            float32 = float32 + left[0, :-1, None] * right[0, None, :-1]
+        off = (float32.double() - p * COIN_SIDES).abs().fill_diagonal_(0).max()
+        assert off <= group.error[0]
+        assert group.error[0] < 2000, "or nothing is gained"
+
+
+# --- the bound on a degree ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("surprise", [2.0, 10.0, 40.0])
+@pytest.mark.parametrize("n", [1, 2, 10, 300, 32_768])
+def test_no_binomial_tail_exceeds_its_bound(surprise: float, n: int) -> None:
+    p = np.concatenate([10.0 ** np.arange(-9, 0.0), np.linspace(0.05, 1.0, 39)])
+    count = torch.tensor(float(n))
+    bound = upper_tail(torch.from_numpy(p) * n, count, torch.tensor(surprise)).numpy()
+    assert (bound <= n).all()
+    assert (bound >= p * n - 1e-9).all()
+    tail = stats.binom.sf(np.floor(bound), n, p)  # P(X > U)
+    assert (tail <= math.exp(-surprise)).all()
+    if n == 32_768 and surprise == 40.0:  # and it is no idle bound: within 9 standard deviations and a bit
+        assert (bound <= p * n + 9 * np.sqrt(p * (1 - p) * n) + 30).all()
+
+
+def test_unequal_coins_and_means_that_are_too_high() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        n = int(rng.integers(1, 60))
+        p = rng.random(n) ** rng.integers(1, 8)
+        surprise = float(rng.uniform(0.5, 20))
+        exact = np.ones(1)
+        for q in p:
+            exact = np.convolve(exact, [1 - q, q])
+        for excess in (0.0, 0.3, 5.0):
+            bound = upper_tail(torch.tensor(p.sum() + excess), torch.tensor(float(n)), torch.tensor(surprise))
+            assert exact[int(bound) + 1 :].sum() <= math.exp(-surprise) + 1e-15
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_degrees_keep_their_bound(name: str) -> None:
+    data = [random_document(length, length, coin_key=length) for length in (2, 40, 300)]
+    lazy = SAMPLERS[name].lazy(Batch.from_data_list(data))
+    expected = torch.cat([p.clamp(max=1.0).sum(1) for p in lazy.probability.dense()])
+    assert (lazy.expected >= expected - 1e-6).all()
+    degree = torch.from_numpy(np.concatenate([matrix.sum(1) for matrix in written_out(lazy, data)]))
+    for group in lazy.groups():
+        bound = group.degree_bound()
+        others = group.inside.sum(1, keepdim=True) - 1
+        assert (bound >= torch.where(group.inside, degree[group.node], 0)).all()
+        assert (bound <= others).all()
+        assert (bound[~group.inside] == 0).all()
+
+
+def test_the_bound_is_worth_something() -> None:
+    data = random_document(4000, 1, vocabulary=300)
+    lazy = SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance()]).lazy(data)
+    (group,) = lazy.groups()
+    bound = group.degree_bound()[0, :-1]
+    assert (bound < lazy.expected.max()).sum() > 2000  # half of the nodes need never be looked at
