@@ -122,7 +122,8 @@ def cells(line: Line, dagger: str) -> list[str]:
         line.label, number(line.length, ""), number(line.window, ""),
         *(f"{value:.4f}" + dagger * (name in line.marked) for name, value in line.measures.items()),
         *(number(value, "+.2f") for value in line.differences.values()),
-        number(line.parameters, ".1f"), number(line.training, ".0f"), number(line.seconds, ".4f"), number(line.memory, ".2f"),
+        number(line.parameters, ".1f"), number(line.training, ".0f"), number(line.seconds, ".4f"),
+        number(line.memory, ".2f"),
         *(number(value, ".4f") for value in line.paper.values()),
     ]  # fmt: skip
 
@@ -142,8 +143,9 @@ def notes(config: DictConfig) -> str:
         f"All rows rank the same candidates. †: {' or '.join(test.measures)} differs from {labels[test.to]}'s "
         f"(paired t-test over queries, two-sided, Holm over the rows, p < {test.level}). "
         "The columns of the paper are its own printed figures, on other data and with other models. "
-        "s / document: of re-ranking, as it was in that run, whatever else the machine did; benchmarks/rerank.py compares "
-        "systems in turn. Memory: peak while the row was trained and ranked, of the GPU, or without one of the whole process."
+        "s / document: of re-ranking, as it was in that run, whatever else the machine did; benchmarks/rerank.py "
+        "compares systems in turn. "
+        "Memory: peak while the row was trained and ranked, of the GPU, or without one of the whole process."
     )
 
 
