@@ -146,9 +146,10 @@ class LazyGroup:
     def degree_bound(self) -> Tensor:
         """Return what no node's degree exceeds, but for a chance of 1e-12 in each document: ``[D, W]`` int64."""
         others = self.inside.sum(1, keepdim=True) - 1
-        # A pair that can never meet may have a P just below 0, which hides as much of the others in the sum.
-        hidden = 2.0**-17 * (1.0 + self.error.double() / 12.0)[:, None] if self.fast else 0.0
-        expected = self.graph.expected[self.node] + hidden * others
+        # P is a sum of rounded numbers: a pair that can never meet may have one just below 0, which hides as much of
+        # the others in the sum. All roundings of a pair together are less than 2^-17 of the largest terms.
+        reach = self.error.double()[:, None] / 12.0 if self.fast else 0.0
+        expected = self.graph.expected[self.node] + 2.0**-17 * (1.0 + reach) * others
         bound = upper_tail(expected, others, math.log(1.0 / FAILURE) + torch.log(others + 1.0))
         return torch.where(self.inside, bound.floor().long(), 0)
 

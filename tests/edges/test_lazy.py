@@ -114,8 +114,7 @@ def test_deciding_everything_exactly_changes_nothing() -> None:
     assert torch.equal(group.hits(torch.zeros(120).long(), torch.arange(120)), want[0, :120].int())
 
 
-def test_one_half_and_its_error_bound() -> None:
-    # The float32 thresholds are off by no more than they say.
+def test_thresholds_are_off_by_no_more_than_they_say() -> None:
     data = random_document(200, 4, coin_key=9)
     for sampler in SAMPLERS.values():
         lazy = sampler.lazy(data)
