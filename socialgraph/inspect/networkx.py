@@ -104,8 +104,14 @@ def node_weights(graph: DocumentGraph) -> dict[str, Tensor]:
 
 
 def friendships(graph: DocumentGraph) -> tuple[Tensor, Tensor]:
-    """Return each edge once, lower end first: ``[2, E / 2]``, and the probabilities they had, ``[E / 2]``."""
+    """Return each edge once, lower end first: ``[2, E / 2]``, and the probabilities they had, ``[E / 2]``.
+
+    Raises:
+        InputError: friend circles were gathered without drawing the graph.
+    """
     if "edge_index" not in graph:
+        if not bool(circles_of(graph)[2].all()):
+            raise InputError("the edges of this graph were never drawn: build it with GraphBuilder(..., lazy=False)")
         return torch.empty(2, 0, dtype=torch.long), torch.empty(0)
     once = graph.edge_index[0] < graph.edge_index[1]
     return graph.edge_index[:, once], graph.edge_weight[once]

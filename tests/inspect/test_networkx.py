@@ -124,3 +124,10 @@ def test_refusals(batch):
 def test_the_module_does_not_hide_networkx():
     assert sys.modules["networkx"] is nx
     assert type(to_networkx(document_batch()[3])) is nx.Graph
+
+
+def test_a_graph_that_was_never_drawn_says_so():
+    graph = document_batch(lengths=(40,))[0]
+    del graph.edge_index, graph.edge_weight
+    with pytest.raises(InputError, match="build it with GraphBuilder"):
+        to_networkx(graph)
