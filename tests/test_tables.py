@@ -130,7 +130,7 @@ def check_table(folder, parade):
     assert mine["p of RR@100"] == ""
     assert 0 <= float(social["p of nDCG@10"]) <= 1
     table = [line for line in (folder / "table1.md").read_text().splitlines() if line.startswith("|")]
-    assert {line.count("|") for line in table} == {16}
+    assert {line.count("|") for line in table} == {17}
     assert len(table) == 2 + 3 + 4  # header, groups, rows
     tex = (folder / "table1.tex").read_text()
     body = [line for line in tex.splitlines() if line.endswith(r"\\") and "multicolumn" not in line]
@@ -149,8 +149,8 @@ def test_seeds_are_averaged_query_by_query_and_significance_is_marked(hydra, mon
     def row(*values):
         recipe = {"first_stage": None, "document_length": 7}
         return {
-            "config": {"recipe": recipe}, "parameters": 5_000_000, "seconds_per_document": values[0],
-            "peak_memory_bytes": None,
+            "config": {"recipe": recipe}, "parameters": 5_000_000, "training_seconds": 60.0,
+            "seconds_per_document": values[0], "peak_memory_bytes": None,
             "measures": {name: {f"q{i}": v for i, v in enumerate(values)} for name in config.measures},
         }  # fmt: skip
 
@@ -164,7 +164,7 @@ def test_seeds_are_averaged_query_by_query_and_significance_is_marked(hydra, mon
     assert maxp.p_values["RR@100"] == pytest.approx(1.0)
     assert qds.differences == pytest.approx({"RR@100 vs PARADE %": 337.5})  # 0.875 of 0.2
     assert (maxp.marked, qds.marked, parade.p_values) == ([], ["RR@100", "nDCG@10"], {})
-    assert "| 0.8750 † | 0.8750 | 0.8750 | 0.8750 † | +337.50 | 5.0 | 0.9000 | - |" in markdown(config, [qds])
+    assert "| 0.8750 † | 0.8750 | 0.8750 | 0.8750 † | +337.50 | 5.0 | 60 | 0.9000 | - |" in markdown(config, [qds])
 
 
 def test_a_model_may_train_in_stages(hydra, monkeypatch):
