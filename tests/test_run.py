@@ -3,9 +3,9 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 
 import pytest
@@ -47,8 +47,7 @@ def run(folder, *arguments, **environment):
 
 def test_ms_marco_formats_and_a_partition_of_ones_own(shared, tmp_path):
     """The real ir_datasets on the miniature msmarco-document, MiniLM, all four patterns, a class of the user's."""
-    with tarfile.open(shared / "data" / "irds_home_mini.tar.gz") as archive:
-        archive.extractall(tmp_path, filter="data")
+    shutil.unpack_archive(shared / "data" / "irds_home_mini.tar.gz", tmp_path)
     (tmp_path / "my_module.py").write_text(MY_MODULE)
     done = run(
         tmp_path,

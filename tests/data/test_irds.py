@@ -6,9 +6,9 @@ what it found as JSON.
 
 import json
 import os
+import shutil
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -52,8 +52,7 @@ def ask(home, script):
 
 
 def unpacked(shared, name, folder):
-    with tarfile.open(shared / "data" / f"{name}.tar.gz") as packed:
-        packed.extractall(folder, filter="data")
+    shutil.unpack_archive(shared / "data" / f"{name}.tar.gz", folder)
     return folder / name
 
 
