@@ -9,8 +9,8 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import scatter
 
-from socialgraph.data.selection import ranks
-from socialgraph.errors import InputError, OptionError
+from socialgraph.data.selection import circle_score, ranks
+from socialgraph.errors import OptionError
 from socialgraph.nn.bert_ranker import Objective
 from socialgraph.nn.late_interaction import (
     LateInteraction,
@@ -94,12 +94,7 @@ class ICLI(LateInteraction):
         Raises:
             InputError: the graph does not hold it.
         """
-        if not self.reads_relevance:
-            return None
-        score: Tensor | None = getattr(graph, "circle_score", None)
-        if score is None:
-            raise InputError("the graph has no circle_score; build it with GraphBuilder(relevance=PassageBM25())")
-        return score
+        return circle_score(graph) if self.reads_relevance else None
 
     def cls_vectors(self, states: Tensor) -> Tensor:
         """Return the vectors of some [CLS], from their states."""
