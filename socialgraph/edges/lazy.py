@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 
 import torch
 from torch import Tensor
@@ -30,11 +30,13 @@ class LazyGraph:
     Args:
         probability: P / mu of each pair, not yet clipped at 1.
         coin_key: one for each document, ``[B]``.
+        compile: draw whole documents by one fused kernel, see :class:`SocialEdges`.
         dense_up_to: documents of at most so many tokens are drawn as a whole, see :attr:`LazyGroup.short`.
     """
 
-    def __init__(self, probability: Affinity, coin_key: Tensor, dense_up_to: int = 4096) -> None:
+    def __init__(self, probability: Affinity, coin_key: Tensor, compile: bool = False, dense_up_to: int = 4096) -> None:
         self.probability = probability
+        self.above = _fused() if compile else above
         self.batch, self.ptr = probability.batch, probability.ptr
         self.lower, self.higher = node_hashes(coin_key[self.batch], positions(self.batch, self.ptr))
         self.dense_up_to = dense_up_to
@@ -200,13 +202,20 @@ class LazyGroup:
             d = document[row]
             return self.node[d, place[row]], self.node[d, number if column is None else column[d, number]]
 
-        return self._settle(distance, self.error[document], names)
+        return self._settle(distance, distance.abs().amin(1), self.error[document], names)
 
     def _settle(
-        self, distance: Tensor, error: Tensor, names: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+        self,
+        distance: Tensor,
+        nearest: Tensor,
+        error: Tensor,
+        names: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]],
     ) -> Tensor:
-        """Return where the distance from threshold to coin is negative, ``[R, n]``; decide the close ones exactly."""
-        row = (distance.abs().amin(1) <= error).nonzero().flatten()
+        """Return where the distance from threshold to coin is negative, ``[R, n]``; decide the close ones exactly.
+
+        A row has close ones only where its smallest distance, at least ``nearest [R]``, is within the ``error [R]``.
+        """
+        row = (nearest <= error).nonzero().flatten()
         if row.numel():
             where, number = (distance[row].abs_() <= error[row, None]).nonzero(as_tuple=True)
             edge = self.graph.has_edge(*names(row[where], number))
@@ -249,22 +258,54 @@ class LazyGroup:
     def _upper(self, first: int, last: int) -> Tensor:
         """Return the hits of rows first ... last - 1 right of the diagonal, ``[D, R, W - first]``."""
         rows, right = slice(first, last), slice(first, self.width)
-        coin = finish(self.lower[:, rows, None] + self.higher[:, None, right])
-        places = torch.arange(first, last, device=coin.device)
+        places = torch.arange(first, last, device=self.node.device)
         near = self.windows[:, right].index_select(0, self.width - 1 - places)
-        p = torch.addcmul(self.column[:, None, right], self.gain[:, None, None], near).add_(self.row[:, rows, None])
-        for x, y in zip(self.left, self.right, strict=True):
-            p.addcmul_(x[:, rows, None], y[:, None, right])
-        distance = coin.float().sub_(p)
-        lower = torch.ones(last - first, last - first, dtype=torch.bool, device=coin.device).tril_()
-        distance[:, :, : last - first].masked_fill_(lower, -NEVER)
+        distance, nearest = self.graph.above(
+            self.lower[:, rows], self.higher[:, right], self.gain, near, self.row[:, rows], self.column[:, right],
+            [x[:, rows] for x in self.left], [y[:, right] for y in self.right],
+        )  # fmt: skip
         height = last - first
+        lower = torch.ones(height, height, dtype=torch.bool, device=distance.device).tril_()
+        distance[:, :, :height].masked_fill_(lower, -NEVER)
 
         def names(row: Tensor, number: Tensor) -> tuple[Tensor, Tensor]:
             d = row // height
             return self.node[d, first + row % height], self.node[d, first + number]
 
-        return self._settle(distance.flatten(0, 1), self.error.repeat_interleave(height), names).view_as(coin)
+        error = self.error.repeat_interleave(height)
+        return self._settle(distance.flatten(0, 1), nearest.flatten(), error, names).view_as(distance)
+
+
+def above(
+    lower: Tensor, higher: Tensor, gain: Tensor, near: Tensor, row: Tensor, column: Tensor,
+    left: list[Tensor], right: list[Tensor],
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Return how far coins lie above their thresholds, about, and each row's smallest distance, above or below.
+
+    ``[D, R, C]`` float32, negative for friends, and ``[D, R]``.
+
+    Args:
+        lower: hashes of the lower ends, ``[D, R]``; :func:`socialgraph.edges.coins.node_hashes`.
+        higher: hashes of the higher ends, ``[D, C]``.
+        gain: factor of the kernel, ``[D]``.
+        near: the kernel at the distances of the pairs, ``[R, C]``.
+        row: what a lower end adds, ``[D, R]``.
+        column: what a higher end adds, ``[D, C]``.
+        left: factors of the lower ends, each ``[D, R]``.
+        right: factors of the higher ends, each ``[D, C]``.
+    """
+    coin = finish(lower[:, :, None] + higher[:, None, :])
+    p = torch.addcmul(column[:, None], gain[:, None, None], near).add_(row[:, :, None])
+    for x, y in zip(left, right, strict=True):
+        p.addcmul_(x[:, :, None], y[:, None])
+    distance = coin.float().sub_(p)
+    return distance, distance.abs().amin(2)
+
+
+@cache
+def _fused() -> Callable[..., tuple[Tensor, Tensor]]:
+    """Return :func:`above` as one kernel: Triton on a GPU, C++ on a CPU."""
+    return torch.compile(above, dynamic=True)
 
 
 def upper_tail(expected: Tensor, number: Tensor, surprise: Tensor) -> Tensor:

@@ -37,6 +37,9 @@ class SocialEdges(EdgeSampler):
             in the paper. (The released code used 0.3 static distance, 0.2 static centrality, 0.3 dynamic
             distance, 0.2 dynamic centrality.)
         sparsity: share of the pairs that are expected not to be edges, in (0, 1).
+        compile: toss the coins of documents of up to 4,096 tokens in one fused kernel (``torch.compile``; Triton on a
+            GPU, a C++ compiler on a CPU): the same edges to the last bit, drawn two to three times as fast. The first
+            call of a process compiles for some seconds.
 
     Raises:
         OptionError: sparsity out of range, no pattern, an unknown name or a negative weight.
@@ -47,6 +50,7 @@ class SocialEdges(EdgeSampler):
         patterns: Mapping[str, Pattern] | Iterable[Pattern],
         weights: Mapping[str, float] | None = None,
         sparsity: float = 0.93,
+        compile: bool = False,
     ) -> None:
         super().__init__()
         if not isinstance(patterns, Mapping):
@@ -65,6 +69,7 @@ class SocialEdges(EdgeSampler):
         self.patterns = torch.nn.ModuleDict(patterns)
         self.weights = {name: value / sum(share) for name, value in zip(patterns, share, strict=True)}
         self.sparsity = sparsity
+        self.compile_coins = compile  # a module's own `compile` is a method
 
     def probabilities(self, graph: Data) -> Affinity:
         """Return P / mu, not yet clipped at 1, for every document of ``graph``."""
@@ -93,14 +98,15 @@ class SocialEdges(EdgeSampler):
     @torch.no_grad()
     def lazy(self, graph: Data) -> LazyGraph:
         """Return the same graph without drawing it, for who needs few of its edges."""
-        return LazyGraph(self.probabilities(graph), graph.coin_key)
+        return LazyGraph(self.probabilities(graph), graph.coin_key, self.compile_coins)
 
     def __repr__(self) -> str:
         inside = ", ".join(
             f"{name}={weight:.3g} * {pattern!r}"
             for (name, weight), pattern in zip(self.weights.items(), self.patterns.values(), strict=True)
         )
-        return f"{type(self).__name__}({inside}, sparsity={self.sparsity})"
+        compiled = ", compile=True" if self.compile_coins else ""
+        return f"{type(self).__name__}({inside}, sparsity={self.sparsity}{compiled})"
 
 
 def scale(affinity: Affinity, target: Tensor) -> Tensor:

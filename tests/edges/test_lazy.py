@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from shutil import which
 
 import numpy as np
 import pytest
@@ -184,3 +185,16 @@ def test_the_bound_is_worth_something() -> None:
     (group,) = lazy.groups()
     bound = group.degree_bound()[0, :-1]
     assert (bound < lazy.expected.max()).sum() > 2000  # half of the nodes need never be looked at
+
+
+@pytest.mark.skipif(
+    not torch.cuda.is_available() and which("g++") is None, reason="torch.compile on a CPU needs a C++ compiler"
+)
+def test_fused_kernel_draws_the_same_edges() -> None:
+    patterns = dict(SAMPLERS["three"].patterns.items())
+    plain, fused = (SocialEdges(patterns, compile=compiled) for compiled in (False, True))
+    assert "compile=True" in repr(fused)
+    for lengths in ((300,), (0, 2, 150, 300, 299, 1), (700, 40)):
+        batch = Batch.from_data_list([random_document(n, n, coin_key=7 * n) for n in lengths])
+        for mine, want in zip(fused(batch), plain(batch), strict=True):
+            assert torch.equal(mine, want)
