@@ -11,6 +11,7 @@ from torch_geometric.utils import softmax
 from socialgraph.errors import OptionError
 from socialgraph.nn.attention import segment_attention
 from socialgraph.nn.masked_attention import Attend
+from socialgraph.nn.segments import Segments
 
 
 class BertConv(MessagePassing):
@@ -80,12 +81,12 @@ class BertConv(MessagePassing):
         heard = self.propagate(edge_index, query=query, key=key, value=value, size=(x.size(0), x.size(0)))
         return self._transform(x, heard.flatten(1))
 
-    def circles(self, x: Tensor, ptr: Tensor, backend: str | None = None) -> Tensor:
+    def circles(self, x: Tensor, ptr: Tensor | Segments, backend: str | None = None) -> Tensor:
         """Compute the layer over complete circles, one after the other in ``x``.
 
         Args:
             x: states of all circles, ``[T, hidden_size]``.
-            ptr: bounds of the circles, ``[C + 1]``.
+            ptr: bounds of the circles, ``[C + 1]``, or what is known of them.
             backend: see :func:`~socialgraph.nn.segment_attention`.
         """
         query, key, value = self._heads(x)

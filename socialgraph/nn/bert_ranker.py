@@ -149,14 +149,14 @@ class BertRanker(
         """Return BERT's last states of all tokens, ``[T, E]``."""
         x = self.embedding(sequences.token, sequences.position, sequences.segment)
         for number, layer in enumerate(self.layers):
-            x = self.call(number, cast(BertConv, layer).circles, x, sequences.ptr, self.attention)
+            x = self.call(number, cast(BertConv, layer).circles, x, sequences.segments, self.attention)
         return x
 
     def leaders(self, sequences: Sequences) -> Tensor:
         """Return BERT's last states of the leaders, ``[C, E]``; the last layer computes no other."""
         x = self.embedding(sequences.token, sequences.position, sequences.segment)
         for number, layer in enumerate(self.layers[:-1]):
-            x = self.call(number, cast(BertConv, layer).circles, x, sequences.ptr, self.attention)
+            x = self.call(number, cast(BertConv, layer).circles, x, sequences.segments, self.attention)
         last = cast(BertConv, self.layers[-1])
         return self.call(len(self.layers) - 1, last.leaders, x, sequences.ptr, sequences.leader)
 

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from socialgraph.nn.bert_conv import BertConv
+from socialgraph.nn.segments import Segments
 
 
 class InterCircle(torch.nn.Module):
@@ -45,12 +46,12 @@ class InterCircle(torch.nn.Module):
         with torch.no_grad():
             self.update.weight.zero_().fill_diagonal_(1.0)
 
-    def forward(self, low: Tensor, ptr: Tensor, backend: str | None = None) -> tuple[Tensor, Tensor]:
+    def forward(self, low: Tensor, ptr: Tensor | Segments, backend: str | None = None) -> tuple[Tensor, Tensor]:
         """Return the leaders' updated states and their high states, each ``[C, E]``.
 
         Args:
             low: the leaders' states after intra-circle interaction, ``[C, E]``.
-            ptr: bounds of the documents among the leaders, ``[B + 1]``.
+            ptr: bounds of the documents among the leaders, ``[B + 1]``, or what is known of them.
             backend: see :func:`~socialgraph.nn.segment_attention`.
         """
         high = self.transformer.circles(low, ptr, backend)

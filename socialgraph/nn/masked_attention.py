@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from torch_geometric.utils import cumsum, scatter, softmax
 
 from socialgraph.errors import OptionError
-from socialgraph.nn.attention import PADDING
+from socialgraph.nn.segments import PADDING
 
 #: (query ``[R, heads, d]`` of who listens, key and value ``[N, heads, d]`` of who is heard) -> ``[R, heads, d]``
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]

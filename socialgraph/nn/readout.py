@@ -12,6 +12,7 @@ from torch_geometric.utils import cumsum
 
 from socialgraph.errors import OptionError
 from socialgraph.nn.bert_conv import BertConv
+from socialgraph.nn.segments import Segments
 
 
 class Readout(torch.nn.Module):
@@ -98,9 +99,10 @@ class TransformerReadout(Aggregation):
         assert dim_size is not None
         size = torch.bincount(index, minlength=dim_size) + 1
         bounds = cumsum(size)
+        segments = Segments(bounds)
         states = x.new_empty(x.size(0) + dim_size, x.size(1))
         states[bounds[:-1]] = self.agg.to(x.dtype)
         states[torch.arange(x.size(0), device=x.device) + index + 1] = x
         for layer in self.layers:
-            states = cast(BertConv, layer).circles(states, bounds)
+            states = cast(BertConv, layer).circles(states, segments)
         return states[bounds[:-1]]

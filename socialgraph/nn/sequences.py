@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -10,6 +11,7 @@ from torch_geometric.data import Data
 from torch_geometric.utils import cumsum
 
 from socialgraph.errors import OptionError
+from socialgraph.nn.segments import Segments
 
 LEADERS = ("central", "cls")
 
@@ -35,6 +37,16 @@ class Sequences:
     leader: Tensor
     document: Tensor
     document_ptr: Tensor
+
+    @cached_property
+    def segments(self) -> Segments:
+        """The sequences among the tokens, for all layers."""
+        return Segments(self.ptr)
+
+    @cached_property
+    def document_segments(self) -> Segments:
+        """The documents among the circles, for all layers."""
+        return Segments(self.document_ptr)
 
 
 def circle_sequences(graph: Data, cls: int, sep: int, leader: str = "central") -> Sequences:

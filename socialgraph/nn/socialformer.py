@@ -108,10 +108,10 @@ class Socialformer(BertRanker):
         if last:
             low = intra.leaders(x, sequences.ptr, sequences.leader)
         else:
-            x = intra.circles(x, sequences.ptr, self.attention)
+            x = intra.circles(x, sequences.segments, self.attention)
             low = x[sequences.leader]
         if inter is None:
             return x, low
-        updated, high = inter(low, sequences.document_ptr, self.attention)
+        updated, high = inter(low, sequences.document_segments, self.attention)
         view = updated if self.reads == "updated" else high
         return x if last else x.index_put((sequences.leader,), updated.to(x.dtype)), view

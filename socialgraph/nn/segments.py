@@ -1,0 +1,71 @@
+"""Segments of packed rows, and how they are padded where a kernel needs that: worked out once for all layers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+#: segments are padded to multiples of this many rows
+PADDING = 32
+
+
+@dataclass(frozen=True)
+class PaddedBlock:
+    """Segments of about the same size, side by side.
+
+    Attributes:
+        row: the row that stands at each place, ``[segments * width]``; where there is none, some other row.
+        shape: segments and width.
+        inside: which places are real, ``[segments, 1, 1, width]``; None where all are.
+    """
+
+    row: Tensor
+    shape: tuple[int, int]
+    inside: Tensor | None
+
+
+class Segments:
+    """Rows of all segments lie one after the other; segment s is ``ptr[s] ... ptr[s + 1] - 1``. It may be empty.
+
+    Args:
+        ptr: bounds of the segments, ``[S + 1]``.
+    """
+
+    def __init__(self, ptr: Tensor) -> None:
+        self.ptr = ptr
+
+    @cached_property
+    def widest(self) -> int:
+        """Rows of the largest segment."""
+        return int(self.ptr.diff().max()) if self.ptr.numel() > 1 else 0
+
+    @cached_property
+    def bounds(self) -> Tensor:
+        """The pointer as flash attention reads it, int32."""
+        return self.ptr.int()
+
+    @cached_property
+    def padded(self) -> tuple[list[PaddedBlock], Tensor]:
+        """The segments by padded width, a multiple of 32, and the place of each row in all blocks together, ``[T]``.
+
+        There are at most max(size) / 32 blocks.
+        """
+        size, first = self.ptr.diff(), self.ptr[:-1]
+        number = (size + PADDING - 1) // PADDING
+        blocks, rows, places, before = [], [size.new_empty(0)], [size.new_empty(0)], 0
+        for times in torch.unique(number[number > 0]).tolist():
+            here = (number == times).nonzero().flatten()
+            width = min(times * PADDING, int(size[here].max()))
+            place = torch.arange(width, device=size.device)
+            inside = place < size[here, None]
+            row = torch.where(inside, first[here, None] + place, 0)
+            full = bool(inside.all())
+            blocks.append(PaddedBlock(row.flatten(), (here.numel(), width), None if full else inside[:, None, None]))
+            rows.append(row[inside])
+            places.append(inside.flatten().nonzero().flatten() + before)
+            before += row.numel()
+        order = torch.argsort(torch.cat(rows))
+        return blocks, torch.cat(places)[order]
