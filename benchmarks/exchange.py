@@ -1,23 +1,28 @@
 """Socialformer against a plain BERT on the same tokens, and against padded groups: `python benchmarks/exchange.py`.
 
-All read the same circles of the same documents with the same weights in float32:
+All read the same circles of the same documents with the same weights:
 
-* packed: our Socialformer, with and without the leaders' talk;
+* packed: our Socialformer, with the leaders' talk and without;
+* packed, compiled: the same after compile_layers() (torch.compile);
 * careful: transformers' BertModel over the circles, sorted by length and padded within batches of a token budget;
-* padded: the same over 32 groups of 133 tokens for each document, empty or not, as the released Socialformer does.
+* padded: the same over 32 groups of 133 tokens for each document, empty or not, as the released Socialformer does;
+* matrix products alone: the linear layers of a BERT on these tokens and nothing else: what packed cannot beat but for
+  its last layer, of which it computes leaders only.
 
-Inference and training steps, medians of ROUNDS rounds in turn, peak memory. JSON: benchmarks/results/exchange.json.
+Inference and training steps, medians of rounds in turn, peak memory. JSON: benchmarks/results/exchange.json, with
+--bf16 exchange-bf16.json.
 """
 
 from __future__ import annotations
 
-import sys
+import contextlib
 from collections.abc import Callable
 from itertools import pairwise
 
 import torch
-from measure import interleaved, medians, peak_memory, ratio, table, write
+from measure import device, interleaved, medians, parser, peak_memory, ratio, table, write
 from torch import Tensor
+from torch.nn import functional as F
 
 from socialgraph.backbone import load_bert
 from socialgraph.data import GraphBuilder, TermStatistics, Tokens, load_pydocs
@@ -25,83 +30,137 @@ from socialgraph.edges import DynamicDistance, SocialEdges, StaticCentrality, St
 from socialgraph.nn import Socialformer, circle_sequences
 from socialgraph.partition import EdgeCircles, Windows
 
-ROUNDS = 7
 GROUPS, WIDTH = 32, 133  # the released code: 16 passages and 16 circles, [CLS] + 3 + 128 + ... tokens each
 BUDGET = 8192  # tokens of a careful batch
 QUERY = "copy a file"
+INTRA, ALONE, COMPILED, CAREFUL, PADDED, BOUND = (
+    "packed", "packed, no inter-circle", "packed, compiled", "careful", "padded", "matrix products alone",
+)  # fmt: skip
 
 
-def main(documents: int = 4, length: int = 2048) -> None:
-    """Compare on the first pydocs documents, of their own lengths up to ``length``."""
+def main() -> None:
+    """Compare on pydocs documents of their own lengths."""
+    options = parser(__doc__)
+    options.add_argument("--documents", type=int, default=8, help="how many")
+    options.add_argument("--length", type=int, default=2048, help="word pieces of a document at most")
+    options.add_argument("--shortest", type=int, default=0, help="only documents of so many word pieces or more")
+    options.add_argument("--rounds", type=int, default=5, help="rounds that count")
+    options.add_argument("--backbone", default="minilm", help="a BERT: minilm, a hub id or a folder")
+    options.add_argument("--bf16", action="store_true", help="bfloat16 autocast for all")
+    options.add_argument("--compile", action="store_true", help="also compiled; takes minutes")
+    options.add_argument("--no-training", action="store_true", help="inference only")
+    options.add_argument("--peak", type=float, help="TFLOP/s of the device, for the share that is used (H200: 989)")
+    args = options.parse_args()
+    where = device()
     collection = load_pydocs()
-    tokens = Tokens("minilm", max_document_length=length)
+    tokens = Tokens(args.backbone, max_document_length=args.length)
     counts = TermStatistics.count(map(tokens.document, collection.documents.values()), tokens.vocab_size)
+    names = [name for name, text in collection.documents.items() if tokens.document(text).numel() >= args.shortest]
+    names = names[:: max(1, len(names) // args.documents)][: args.documents]
     edges = SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance()])
-    builder = GraphBuilder(collection.documents, tokens, counts, edges, EdgeCircles(k=16), Windows(128))
-    names = list(collection.documents)[:: len(collection.documents) // documents][:documents]
+    builder = GraphBuilder(
+        collection.documents, tokens, counts, edges, EdgeCircles(k=16), Windows(128), lazy=True, device=where
+    )
     graph = builder([("q", QUERY, name) for name in names])
-    packed = Socialformer.from_backbone("minilm", dropout=0.0)
-    alone = Socialformer.from_backbone("minilm", dropout=0.0, inter_circle=False)
-    bert = load_bert("minilm")
+    packed, compiled, alone = (
+        Socialformer.from_backbone(args.backbone, dropout=0.0, inter_circle=inter).to(where)
+        for inter in (True, True, False)
+    )
+    compiled.compile_layers()
+    bert = load_bert(args.backbone).to(where)
     for module in bert.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0
     sequences = circle_sequences(graph, packed.cls_token_id, packed.sep_token_id)
     bounds = sequences.ptr.tolist()
     texts = [sequences.token[a:b] for a, b in pairwise(bounds)]
-    careful, padded = careful_batches(texts, BUDGET), full_batches(texts, documents * GROUPS)
+    careful, padded = careful_batches(texts, BUDGET), full_batches(texts, len(names) * GROUPS)
+    precision = torch.autocast(where.type, torch.bfloat16) if args.bf16 else contextlib.nullcontext()
 
     def plain(batches: list[tuple[Tensor, Tensor]], train: bool) -> Callable[[], None]:
         def run() -> None:
             for ids, mask in batches:  # a training step goes batch by batch too: gradients add up
-                with torch.set_grad_enabled(train):
+                with torch.set_grad_enabled(train), precision:
                     states = bert(input_ids=ids, attention_mask=mask).last_hidden_state[:, 0]
                 if train:
-                    states.sum().backward()
+                    states.float().sum().backward()
 
         return run
 
     def ours(model: Socialformer, train: bool) -> Callable[[], None]:
         def run() -> None:
             model.train(train)
-            with torch.set_grad_enabled(train):
+            with torch.set_grad_enabled(train), precision:
                 scores = model(graph)
             if train:
-                scores.sum().backward()
+                scores.float().sum().backward()
 
         return run
 
-    names_of = {
-        "packed": (ours, packed),
-        "packed, no inter-circle": (ours, alone),
-        "careful": (plain, careful),
-        "padded": (plain, padded),
-    }
-    result: dict[str, object] = {"documents": documents, "circles": len(texts), "tokens": bounds[-1], "rounds": ROUNDS}
+    def products(model: Socialformer, train: bool) -> Callable[[], None]:
+        narrow = torch.randn(bounds[-1], model.layers[0].hidden_size, device=where)
+        wide = torch.randn(bounds[-1], model.layers[0].intermediate_size, device=where)
+
+        def run() -> None:
+            with torch.set_grad_enabled(train), precision:
+                for layer in model.layers:
+                    for linear in (layer.query, layer.key, layer.value, layer.attention_output, layer.intermediate):
+                        push(F.linear(narrow.requires_grad_(train), linear.weight, linear.bias))
+                    push(F.linear(wide.requires_grad_(train), layer.output.weight, layer.output.bias))
+
+        def push(x: Tensor) -> None:
+            if train:
+                x.backward(x.detach())
+
+        return run
+
+    systems: dict[str, tuple[Callable, object]] = {
+        INTRA: (ours, packed), ALONE: (ours, alone), COMPILED: (ours, compiled),
+        CAREFUL: (plain, careful), PADDED: (plain, padded), BOUND: (products, packed),
+    }  # fmt: skip
+    if not args.compile:
+        del systems[COMPILED]
+    work = operations(packed, sequences.ptr)
+    result: dict[str, object] = {
+        "documents": len(names), "circles": len(texts), "tokens": bounds[-1], "rounds": args.rounds,
+        "backbone": args.backbone, "bf16": args.bf16, "operations of packed, inference": work,
+    }  # fmt: skip
     rows = []
-    for kind, train in (("inference", False), ("training step", True)):
-        steps = {name: make(what, train) for name, (make, what) in names_of.items()}  # type: ignore[operator]
-        seconds = interleaved(steps, ROUNDS)
+    for kind, train in (("inference", False), ("training step", True))[: 1 if args.no_training else 2]:
+        steps = {name: make(what, train) for name, (make, what) in systems.items()}
+        seconds = interleaved(steps, args.rounds)
         memory = {name: peak_memory(run) for name, run in steps.items()}
         middle = medians(seconds)
+        speed = work * (3 if train else 1) / middle[INTRA] / 1e12
         result[kind] = {
             "seconds": middle,
             "megabytes": memory,
-            "packed over careful": ratio(seconds, "packed", "careful"),
-            "no inter-circle over careful": ratio(seconds, "packed, no inter-circle", "careful"),
-            "padded over packed": ratio(seconds, "padded", "packed"),
+            "of careful": {name: ratio(seconds, name, CAREFUL) for name in steps},
+            "of packed": {name: ratio(seconds, name, INTRA) for name in steps},
+            "TFLOP/s of packed": speed,
+            "share of the peak": None if args.peak is None else speed / args.peak,
         }
         for name in steps:
             room = "-" if memory[name] is None else f"{memory[name]:.0f}"
-            rows.append([f"{kind}: {name}", f"{1e3 * middle[name] / documents:.0f}", room,
-                         f"{ratio(seconds, name, 'careful'):.2f}"])  # fmt: skip
+            rows.append([f"{kind}: {name}", f"{1e3 * middle[name] / len(names):.0f}", room,
+                         f"{ratio(seconds, name, CAREFUL):.2f}", f"{ratio(seconds, name, INTRA):.2f}"])  # fmt: skip
+        print(f"{kind}: packed computes {speed:.3g} TFLOP/s" + (f", {speed / args.peak:.0%}" if args.peak else ""))
     shares = {name: sum(ids.numel() for ids, _ in batches) / bounds[-1] for name, batches in
               (("careful", careful), ("padded", padded))}  # fmt: skip
     result["padding"] = {name: share - 1 for name, share in shares.items()}
-    table(["step", "ms per document", "MB more at the peak", "of careful"], rows)
-    print(f"\n{documents} documents, {len(texts)} circles, {bounds[-1]} tokens; padding: careful "
+    table(["step", "ms per document", "MB more at the peak", "of careful", "of packed"], rows)
+    print(f"\n{len(names)} documents, {len(texts)} circles, {bounds[-1]} tokens; padding: careful "
           f"{shares['careful'] - 1:.1%}, padded {shares['padded'] - 1:.1%}")  # fmt: skip
-    write("exchange", result)
+    write("exchange-bf16" if args.bf16 else "exchange", result)
+
+
+def operations(model: Socialformer, ptr: Tensor) -> int:
+    """Return the floating point operations of a forward pass: linear layers and attention of circles, no leaders."""
+    layer, size = model.layers[0], ptr.diff()
+    linear = 2 * (4 * layer.hidden_size**2 + 2 * layer.hidden_size * layer.intermediate_size)
+    whole = int(size.sum()) * linear + 4 * layer.hidden_size * int((size**2).sum())
+    last = int(size.sum()) * 4 * layer.hidden_size**2  # keys and values of all, the rest of leaders
+    return (len(model.layers) - 1) * whole + last + size.numel() * linear
 
 
 def careful_batches(texts: list[Tensor], budget: int) -> list[tuple[Tensor, Tensor]]:
@@ -117,13 +176,14 @@ def careful_batches(texts: list[Tensor], budget: int) -> list[tuple[Tensor, Tens
 
 def full_batches(texts: list[Tensor], amount: int) -> list[tuple[Tensor, Tensor]]:
     """Pad every text to WIDTH and their number to ``amount``, GROUPS in a batch."""
-    texts = [text[:WIDTH] for text in texts] + [torch.tensor([101, 102])] * (amount - len(texts))
+    nothing = [texts[0].new_tensor([101, 102])] * (amount - len(texts))
+    texts = [text[:WIDTH] for text in texts] + nothing
     return [padded_batch(texts[i : i + GROUPS], WIDTH) for i in range(0, amount, GROUPS)]
 
 
 def padded_batch(texts: list[Tensor], width: int) -> tuple[Tensor, Tensor]:
     """Return ids and attention mask."""
-    ids = torch.zeros(len(texts), width, dtype=torch.long)
+    ids = texts[0].new_zeros(len(texts), width)
     mask = torch.zeros_like(ids)
     for row, text in enumerate(texts):
         ids[row, : len(text)], mask[row, : len(text)] = text, 1
@@ -131,4 +191,4 @@ def padded_batch(texts: list[Tensor], width: int) -> tuple[Tensor, Tensor]:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import ctypes
 import gc
 import json
@@ -17,6 +18,20 @@ import torch
 from tqdm import tqdm
 
 RESULTS = Path(__file__).parent / "results"
+
+
+def parser(description: str | None) -> argparse.ArgumentParser:
+    """Return a parser whose help is a benchmark's docstring and tells the defaults."""
+
+    class Formatter(argparse.RawDescriptionHelpFormatter, argparse.ArgumentDefaultsHelpFormatter):
+        pass
+
+    return argparse.ArgumentParser(description=description, formatter_class=Formatter)
+
+
+def device() -> torch.device:
+    """Return where models run: the GPU if there is one."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def interleaved(steps: Mapping[str, Callable[[], Any]], rounds: int, warmup: int = 1) -> dict[str, list[float]]:

@@ -1,87 +1,154 @@
-"""Documents per second from text to score: `python benchmarks/rerank.py [folder of a collection] [recipe ...]`.
+"""Documents per second from text to score: `python benchmarks/rerank.py`.
 
-Without a folder: pydocs. Our recipes (all with their graphs built from text) beside transformers' LongformerModel and
-BigBirdModel of MiniLM's size and a sentence-transformers CrossEncoder doing MaxP over the same windows. Each round
-every system re-ranks the same PAIRS pairs from text, without caches; weights do not matter for the time, so those
-without a pre-trained form of this size are random. Medians of ROUNDS rounds. JSON: benchmarks/results/rerank.json.
+Our recipes (all with their graphs built from text) beside
+
+* padded groups: the Socialformer's own graphs and circles, read by transformers' BertModel with the same weights as 32
+  groups of 133 tokens for each document, empty or not, as the released Socialformer does;
+* transformers' LongformerModel and BigBirdModel of MiniLM's size;
+* a sentence-transformers CrossEncoder doing MaxP over the same windows.
+
+Each round every system re-ranks the same pairs from text, without caches; weights do not matter for the time, so those
+without a pre-trained form of this size are random. Medians of rounds in turn, in float32 unless --bf16. JSON:
+benchmarks/results/rerank-<collection>-<lengths>.json.
 """
 
 from __future__ import annotations
 
+import contextlib
 import random
-import sys
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import torch
+from exchange import GROUPS, full_batches
 from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
-from measure import interleaved, medians, table, write
+from measure import interleaved, medians, parser, ratio, table, write
 from sentence_transformers import CrossEncoder
 from transformers import BigBirdConfig, BigBirdModel, LongformerConfig, LongformerModel
 
-from socialgraph.backbone import load_tokenizer, locate
+from socialgraph.backbone import load_bert, load_tokenizer, locate
 from socialgraph.data import Collection, GraphBuilder, TermStatistics, Tokens, WeightCache, load_folder, load_pydocs
+from socialgraph.nn import circle_sequences
 from socialgraph.ranking import BM25, rerank, retrieve_candidates
 
-ROUNDS = 3
-PAIRS = 24
 LENGTH = 2048
 WINDOW = 128
-RECIPES = ["parade-max", "maxp", "socialformer-edge", "socialformer-node", "longformer-global", "bigbird"]
+BUDGET = 8192
+SOCIAL = "socialformer-edge"
+PADDED = "padded groups"
+RECIPES = ["parade-max", "maxp", SOCIAL, "socialformer-node", "longformer-global", "bigbird"]
 CONF = Path(__file__).parents[1] / "experiments" / "conf"
 
 
-def main(folder: str | None = None, *recipes: str) -> None:
+def main() -> None:
     """Time all systems on candidates of the test queries, drawn at random."""
-    collection = load_folder(folder, candidates="bm25") if folder else load_pydocs()
-    if not folder:
-        collection = retrieve_candidates(collection, BM25(), 20)
+    options = parser(__doc__)
+    options.add_argument("recipe", nargs="*", default=RECIPES, help="of experiments/conf/recipe")
+    options.add_argument("--folder", help="a folder collection; without it pydocs")
+    options.add_argument("--pairs", type=int, default=24, help="pairs of a query and a document")
+    options.add_argument("--shortest", type=int, default=1, help="word pieces of a document at least")
+    options.add_argument("--longest", type=int, help="... and at most; all documents are cut at 2,048")
+    options.add_argument("--rounds", type=int, default=3, help="rounds that count")
+    options.add_argument("--bf16", action="store_true", help="bfloat16 autocast for all")
+    args = options.parse_args()
+    collection = load_folder(args.folder, candidates="bm25") if args.folder else load_pydocs()
+    collection = retrieve_candidates(collection, BM25(), 20)
     test = collection["test"]
-    pairs = [(query, document) for query, scores in (test.candidates or {}).items() for document in scores]
-    pairs = random.Random(0).sample(pairs, PAIRS)
-    texts = [(test.queries[query], collection.documents[document].full_text) for query, document in pairs]
     reader = Tokens("minilm", max_document_length=LENGTH)
+
+    def fits(document: str) -> bool:
+        size = reader.document(collection.documents[document]).numel()
+        return args.shortest <= size and (args.longest is None or size <= args.longest)
+
+    pairs = [(query, document) for query, scores in (test.candidates or {}).items() for document in scores]
+    random.Random(0).shuffle(pairs)
+    pairs = [pair for pair in pairs[: 40 * args.pairs] if fits(pair[1])][: args.pairs]
+    texts = [(test.queries[query], collection.documents[document].full_text) for query, document in pairs]
     words = sum(reader.document(collection.documents[document]).numel() for _, document in pairs)
 
     systems: dict[str, Callable[[], Any]] = {}
-    for name in recipes or RECIPES:
+    for name in args.recipe:
         systems[name] = ours(name, collection, test.queries, pairs)
+    systems[PADDED] = padded(collection, test.queries, pairs)
     systems["HF Longformer"] = longformer(texts)
     systems["HF BigBird"] = bigbird(texts)
     systems["CrossEncoder, MaxP"] = cross_encoder(texts)
-    seconds = interleaved(systems, ROUNDS)
+
+    def precise(run: Callable[[], Any]) -> Callable[[], Any]:
+        def again() -> None:
+            with torch.autocast("cpu", torch.bfloat16) if args.bf16 else contextlib.nullcontext():
+                run()
+
+        return again
+
+    seconds = interleaved({name: precise(run) for name, run in systems.items()}, args.rounds)
     middle = medians(seconds)
     slowest = max(len(name) for name in middle)
+    compared = SOCIAL if SOCIAL in systems else next(iter(systems))
+    times = {name: ratio(seconds, name, compared) for name in systems}
     table(
-        ["system", "documents / s", "word pieces / s"],
+        ["system", "documents / s", "word pieces / s", f"times the seconds of {compared}"],
         [
-            [n.ljust(slowest), f"{PAIRS / s:.1f}", f"{words / s:,.0f}"]
+            [n.ljust(slowest), f"{len(pairs) / s:.2f}", f"{words / s:,.0f}", f"{times[n]:.2f}"]
             for n, s in sorted(middle.items(), key=lambda x: x[1])
         ],
     )
-    print(f"\n{collection.name}: {PAIRS} pairs, {words} word pieces of at most {LENGTH} a document")
-    write(
-        f"rerank-{collection.name.split('-')[0]}",
-        {"collection": collection.name, "pairs": PAIRS, "word_pieces": words, "seconds": middle, "rounds": ROUNDS},
-    )
+    lengths = f"{args.shortest}-{args.longest or LENGTH}"
+    print(f"\n{collection.name}: {len(pairs)} pairs, {words} word pieces; documents of {lengths}, cut at {LENGTH}")
+    label = f"rerank-{'wtq' if args.folder else 'pydocs'}-{lengths}" + ("-bf16" if args.bf16 else "")
+    figures = {
+        "collection": collection.name, "pairs": len(pairs), "word_pieces": words, "lengths": lengths,
+        "bf16": args.bf16, "rounds": args.rounds, "seconds": middle, f"seconds over {compared}": times,
+    }  # fmt: skip
+    write(label, figures)
 
 
-def ours(name: str, collection: Collection, queries: dict[str, str], pairs: list[tuple[str, str]]) -> Callable[[], Any]:
-    """Return what re-ranks the pairs by a recipe."""
+def recipe_of(name: str) -> Any:
+    """Return a recipe, composed for long documents."""
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        config = compose("config", [f"recipe={name}", f"document_length={LENGTH}", "partition.k=16"])
-    recipe = config.recipe
+        return compose("config", [f"recipe={name}", f"document_length={LENGTH}", "partition.k=16"]).recipe
+
+
+def builder_of(recipe: Any, collection: Collection) -> GraphBuilder:
+    """Return what builds a recipe's graphs from text; nothing is kept between calls."""
     tokens = Tokens("minilm", recipe.document_length, cache_size=1)
     counts = TermStatistics(torch.ones(tokens.vocab_size, dtype=torch.long), 100)  # any counts take the same time
     parts = {part: instantiate(recipe[part], _convert_="all") for part in ("edges", "circles", "passages", "relevance")}
     builder = GraphBuilder(collection.documents, tokens, counts, joint=recipe.joint, cache=WeightCache(0), **parts)
-    model = instantiate(recipe.model).eval()
+    if builder.lazy is None:
+        builder.lazy = True  # as run.py and the tables do
+    return builder
+
+
+def ours(name: str, collection: Collection, queries: dict[str, str], pairs: list[tuple[str, str]]) -> Callable[[], Any]:
+    """Return what re-ranks the pairs by a recipe."""
+    recipe = recipe_of(name)
+    builder, model = builder_of(recipe, collection), instantiate(recipe.model).eval()
     candidates: dict[str, dict[str, float]] = {}
     for query, document in pairs:
         candidates.setdefault(query, {})[document] = 1.0
-    return lambda: rerank(model, builder, queries, candidates, token_budget=8192, progress=False)
+    return lambda: rerank(model, builder, queries, candidates, token_budget=BUDGET, progress=False)
+
+
+def padded(collection: Collection, queries: dict[str, str], pairs: list[tuple[str, str]]) -> Callable[[], Any]:
+    """Return what reads the Socialformer's circles as padded groups, all documents' graphs built four at a time."""
+    builder, bert = builder_of(recipe_of(SOCIAL), collection), load_bert("minilm").eval()
+    cls, sep = builder.tokens.special
+
+    @torch.inference_mode()
+    def read() -> None:
+        for start in range(0, len(pairs), 4):
+            part = pairs[start : start + 4]
+            graph = builder([(query, queries[query], document) for query, document in part])
+            sequences = circle_sequences(graph, cls, sep)
+            texts = [sequences.token[a:b] for a, b in pairwise(sequences.ptr.tolist())]
+            for ids, mask in full_batches(texts, len(part) * GROUPS):
+                bert(input_ids=ids, attention_mask=mask)
+
+    return read
 
 
 def longformer(texts: list[tuple[str, str]]) -> Callable[[], Any]:
@@ -147,4 +214,4 @@ def cross_encoder(texts: list[tuple[str, str]]) -> Callable[[], Any]:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

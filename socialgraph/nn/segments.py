@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -36,23 +35,36 @@ class Segments:
 
     def __init__(self, ptr: Tensor) -> None:
         self.ptr = ptr
+        # No functools.cached_property: torch.compile cannot look through its lock.
+        self._widest: int | None = None
+        self._bounds: Tensor | None = None
+        self._padded: tuple[list[PaddedBlock], Tensor] | None = None
 
-    @cached_property
+    @property
     def widest(self) -> int:
         """Rows of the largest segment."""
-        return int(self.ptr.diff().max()) if self.ptr.numel() > 1 else 0
+        if self._widest is None:
+            self._widest = int(self.ptr.diff().max()) if self.ptr.numel() > 1 else 0
+        return self._widest
 
-    @cached_property
+    @property
     def bounds(self) -> Tensor:
         """The pointer as flash attention reads it, int32."""
-        return self.ptr.int()
+        if self._bounds is None:
+            self._bounds = self.ptr.int()
+        return self._bounds
 
-    @cached_property
+    @property
     def padded(self) -> tuple[list[PaddedBlock], Tensor]:
         """The segments by padded width, a multiple of 32, and the place of each row in all blocks together, ``[T]``.
 
         There are at most max(size) / 32 blocks.
         """
+        if self._padded is None:
+            self._padded = self._pad()
+        return self._padded
+
+    def _pad(self) -> tuple[list[PaddedBlock], Tensor]:
         size, first = self.ptr.diff(), self.ptr[:-1]
         number = (size + PADDING - 1) // PADDING
         blocks, rows, places, before = [], [size.new_empty(0)], [size.new_empty(0)], 0

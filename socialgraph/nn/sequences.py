@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -28,6 +27,8 @@ class Sequences:
         leader: where in T each circle's leader stands, ``[C]``.
         document: each circle's document, sorted, ``[C]``.
         document_ptr: bounds of the documents among the circles, ``[B + 1]``.
+        segments: the sequences among the tokens, for all layers.
+        document_segments: the documents among the circles, for all layers.
     """
 
     token: Tensor
@@ -37,16 +38,13 @@ class Sequences:
     leader: Tensor
     document: Tensor
     document_ptr: Tensor
+    segments: Segments = field(init=False)
+    document_segments: Segments = field(init=False)
 
-    @cached_property
-    def segments(self) -> Segments:
-        """The sequences among the tokens, for all layers."""
-        return Segments(self.ptr)
-
-    @cached_property
-    def document_segments(self) -> Segments:
-        """The documents among the circles, for all layers."""
-        return Segments(self.document_ptr)
+    def __post_init__(self) -> None:
+        # frozen: what is derived is set once, here
+        object.__setattr__(self, "segments", Segments(self.ptr))
+        object.__setattr__(self, "document_segments", Segments(self.document_ptr))
 
 
 def circle_sequences(graph: Data, cls: int, sep: int, leader: str = "central") -> Sequences:

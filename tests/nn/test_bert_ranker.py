@@ -5,7 +5,7 @@ import torch
 from conftest import document_batch
 
 from socialgraph.errors import OptionError
-from socialgraph.nn import PARADE
+from socialgraph.nn import PARADE, Socialformer
 
 
 def test_positions_past_the_backbones_are_repeated(tiny_bert):
@@ -28,3 +28,23 @@ def test_unknown_stages_are_refused(tiny_bert):
     model.enter("ranking")
     with pytest.raises(OptionError, match="PARADE has the stages ranking, got 'distillation'"):
         model.enter("distillation")
+
+
+@pytest.mark.parametrize("kind", [Socialformer, PARADE])
+def test_compiled_layers_compute_the_same_without_a_graph_break(tiny_bert, kind):
+    graphs = []
+
+    def backend(module, _):  # what torch.compile found, run as it is
+        graphs.append(module)
+        return module.forward
+
+    torch._dynamo.reset()
+    model = kind.from_backbone(tiny_bert[0], dropout=0.0)
+    plain = [model(document_batch(lengths=lengths)) for lengths in ((90, 30, 61), (40, 88, 5))]
+    gradient = torch.autograd.grad(plain[0].sum(), model.layers[2].query.weight)
+    model.compile_layers(backend=backend)  # fullgraph: a break would raise
+    for lengths, want in zip(((90, 30, 61), (40, 88, 5)), plain, strict=True):
+        torch.testing.assert_close(model(document_batch(lengths=lengths)), want)
+    assert len(graphs) == 2, "one for the layers in the middle, one for the last; other lengths compile nothing new"
+    compiled = torch.autograd.grad(model(document_batch(lengths=(90, 30, 61))).sum(), model.layers[2].query.weight)
+    torch.testing.assert_close(compiled, gradient)
