@@ -30,7 +30,7 @@ $(VENV)/.run: $(VENV)/.venv pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/.test: $(VENV)/.venv pyproject.toml constraints.txt
-	$(BIN)/pip install -q -c constraints.txt -e '.[offline,dev]'
+	$(BIN)/pip install -q -c constraints.txt -e '.[offline,partitions,inspect,dev]'
 	touch $@
 
 # torch-scatter comes as source and is built against the installed torch; the wheel is kept for the next time, by

@@ -15,3 +15,17 @@ class OptionError(SocialgraphError, ValueError):
 
 class CheckpointError(SocialgraphError, ValueError):
     """A model folder that cannot be used. The message names the file or the key."""
+
+
+class LawError(SocialgraphError, AssertionError):
+    """A strategy that breaks a law. The message names the strategy, the law, the graph and the offender.
+
+    Args:
+        strategy: the partition or pattern.
+        law: name of the law.
+        where: name of the graph or document.
+        offence: what is wrong there.
+    """
+
+    def __init__(self, strategy: object, law: str, where: str, offence: str) -> None:
+        super().__init__(f"{strategy!r} breaks the law {law!r} on the graph {where!r}: {offence}")

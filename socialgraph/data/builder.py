@@ -85,6 +85,9 @@ class GraphBuilder:
         self.relevance = relevance
         self.joint = joint
         self.lazy = lazy if lazy is not None or can else False
+        self.needs_lazy = can and any(
+            partition is not None and partition.needs_lazy for partition in (circles, passages)
+        )
         self.seed = seed
         self.device = torch.device(device)
         self.cache = WeightCache() if cache is None else cache
@@ -162,12 +165,13 @@ class GraphBuilder:
                     weigh(batch, pattern.name, kept)
             if isinstance(self.edges, SparseEdges):
                 weigh(batch, "hub_mask", self.edges.hubs(batch))
-        if isinstance(self.edges, SocialEdges) and self.is_lazy(batch):
-            edges, weights = self.edges.lazy(batch), None
-        else:
+        lazy = isinstance(self.edges, SocialEdges) and self.is_lazy(batch)
+        if not lazy:
             nothing = torch.empty(2, 0, dtype=torch.long, device=self.device), torch.empty(0, device=self.device)
             connect(batch, *(self.edges(batch) if self.edges is not None else nothing))
             edges, weights = batch.edge_index, batch.edge_weight
+        if isinstance(self.edges, SocialEdges) and (lazy or self.needs_lazy):
+            edges, weights = self.edges.lazy(batch), None
         if not self.joint:
             layout = (edges, batch.batch, batch.num_graphs, weights)
             gather(batch, *compose(self.passages, self.circles, *layout))

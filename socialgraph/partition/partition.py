@@ -15,6 +15,8 @@ class Partition(torch.nn.Module):
 
     #: whether ``edge_index`` may be a graph that draws its own edges, such as :class:`socialgraph.edges.LazyGraph`
     takes_lazy = False
+    #: whether it must be given such a graph where there is one, so that its circles do not depend on who drew the edges
+    needs_lazy = False
 
     def forward(
         self, edge_index: Tensor, batch: Tensor, batch_size: int, edge_weight: Tensor | None = None

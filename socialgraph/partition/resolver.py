@@ -7,8 +7,17 @@ from typing import Any
 from socialgraph.errors import OptionError
 from socialgraph.partition.blocks import Blocks
 from socialgraph.partition.edge_circles import EdgeCircles
+from socialgraph.partition.expected_circles import ExpectedCircles
+from socialgraph.partition.k_core import KCore
+from socialgraph.partition.label_propagation import LabelPropagation
+from socialgraph.partition.leiden import Leiden
+from socialgraph.partition.louvain import Louvain
+from socialgraph.partition.metis import Metis
 from socialgraph.partition.node_circles import NodeCircles
 from socialgraph.partition.partition import Partition
+from socialgraph.partition.random_circles import RandomCircles
+from socialgraph.partition.sentences import Sentences
+from socialgraph.partition.spectral import Spectral
 from socialgraph.partition.whole import Whole
 from socialgraph.partition.windows import Windows
 
@@ -18,6 +27,15 @@ PARTITIONS: dict[str, type[Partition]] = {
     "windows": Windows,
     "blocks": Blocks,
     "whole": Whole,
+    "sentences": Sentences,
+    "expected": ExpectedCircles,
+    "random": RandomCircles,
+    "metis": Metis,
+    "louvain": Louvain,
+    "leiden": Leiden,
+    "label-propagation": LabelPropagation,
+    "k-core": KCore,
+    "spectral": Spectral,
 }
 
 
@@ -25,8 +43,8 @@ def partition_resolver(query: str | type[Partition] | Partition, **options: Any)
     """Return the partition that ``query`` names.
 
     Args:
-        query: "node", "edge", "windows", "blocks", "whole", a subclass of :class:`Partition`, or an instance
-            (returned as it is).
+        query: one of the names in ``PARTITIONS`` ("edge", "metis", ...), a subclass of :class:`Partition`, or an
+            instance (returned as it is).
         options: arguments of the constructor.
 
     Raises:

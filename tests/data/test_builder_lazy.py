@@ -7,6 +7,8 @@ from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens, bui
 from socialgraph.edges import DynamicDistance, SocialEdges, StaticCentrality, StaticDistance
 from socialgraph.errors import OptionError
 from socialgraph.partition import EdgeCircles, NodeCircles, Partition, Windows
+from socialgraph.partition.expected_circles import ExpectedCircles
+from socialgraph.partition.random_circles import RandomCircles
 
 PAIRS = [("q1", "w1 w7 w9", "d0"), ("q2", "w5", "empty"), ("q1", "w1 w7 w9", "d1"), ("q3", "w2 w4", "d2")]
 
@@ -60,3 +62,34 @@ def test_partitions_that_read_edges_get_them(build, monkeypatch):
             build(lazy=True, **options)
     with pytest.raises(OptionError, match="lazy"):
         build(None, lazy=True, passages=Windows(64))
+
+
+@pytest.mark.parametrize("circles", [ExpectedCircles(k=3, max_size=20), RandomCircles(ExpectedCircles(k=3))])
+def test_circles_that_must_not_know_who_drew_the_edges(build, circles):
+    full, lazy = (build(circles=circles, passages=Windows(64), lazy=choice)(PAIRS) for choice in (False, True))
+    drawn = build(circles=EdgeCircles(), lazy=False)(PAIRS)
+    assert torch.equal(full.edge_index, drawn.edge_index)
+    assert torch.equal(full.edge_weight, drawn.edge_weight)
+    assert "edge_index" not in lazy
+    assert int((~full.passage_mask).sum()) >= 6
+    for key in ("circle_index", "leader_index", "passage_mask"):
+        assert torch.equal(full[key], lazy[key])
+
+
+def test_edges_for_who_reads_them_and_for_who_must_not(build):
+    seen = []
+
+    class Watching(Own):
+        takes_lazy = True
+
+        def forward(self, edge_index, batch, batch_size, edge_weight=None):
+            seen.append((type(edge_index).__name__, edge_weight is None))
+            return torch.zeros(2, 0).long(), torch.zeros(0).long()
+
+    class Needing(Watching):
+        needs_lazy = True
+
+    build(circles=Watching(), lazy=False)(PAIRS)
+    build(circles=Needing(), lazy=False)(PAIRS)
+    build(circles=Needing(), passages=Own())(PAIRS)  # passages need every edge: then circles get them as well
+    assert seen == [("Tensor", False), ("LazyGraph", True), ("Tensor", False)]

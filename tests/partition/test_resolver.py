@@ -24,5 +24,5 @@ def test_names_classes_and_instances():
 
 
 def test_an_unknown_name_is_refused():
-    with pytest.raises(OptionError, match="no partition is called 'metis'; there are node, edge, windows"):
-        partition_resolver("metis")
+    with pytest.raises(OptionError, match="no partition is called 'metiss'; there are node, edge, windows"):
+        partition_resolver("metiss")

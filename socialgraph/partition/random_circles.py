@@ -1,0 +1,73 @@
+"""Random circles: as many and as large as other circles, of anybody."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch_geometric.utils import cumsum
+
+from socialgraph.partition.edge_circles import EdgeCircles
+from socialgraph.partition.partition import Partition
+
+
+class RandomCircles(Partition):
+    """Circles of the same number and sizes as those of another partition, with random members and leaders.
+
+    What a model gains from other circles over these is due to who meets, not to how many meet. The n-th circle of a
+    document takes as many of its tokens as the n-th circle of ``like``, every set of so many with the same chance,
+    whether they have friends or not; the first one drawn leads. (A leader with most friends inside would still say
+    something about the graph.)
+
+    The draw is a function of the seed, the document's length, the number of the circle and the places in the document:
+    the same alone and in any batch, on any device. Documents of the same length get the same draw.
+
+    Args:
+        like: the partition whose sizes are copied; edge-level friend circles by default.
+        seed: of the draw.
+    """
+
+    def __init__(self, like: Partition | None = None, seed: int = 0) -> None:
+        super().__init__()
+        self.like = EdgeCircles() if like is None else like
+        self.seed = seed
+        self.takes_lazy = self.like.takes_lazy
+        self.needs_lazy = self.like.needs_lazy
+
+    def forward(
+        self, edge_index: Tensor, batch: Tensor, batch_size: int, edge_weight: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Return the circles of every document; see :meth:`Partition.forward`."""
+        model, leader = self.like(edge_index, batch, batch_size, edge_weight)
+        size = torch.bincount(model[1], minlength=leader.numel())
+        ptr = cumsum(torch.bincount(batch, minlength=batch_size))
+        document = batch[leader]
+        number = torch.arange(leader.numel(), device=batch.device)
+        number = number - cumsum(torch.bincount(document, minlength=batch_size))[document]
+        # For each circle all nodes of its document, shuffled.
+        length = ptr.diff()[document]
+        circle = torch.repeat_interleave(length)
+        place = torch.arange(circle.numel(), device=batch.device) - cumsum(length)[circle]
+        key = torch.full_like(place, self.seed)
+        for part in (length[circle], number[circle], place):
+            key = mix(key + part)
+        order = torch.argsort(key, stable=True)
+        order = order[torch.argsort(circle[order], stable=True)]
+        node = ptr[document[circle]] + place[order]
+        drawn = place < size[circle]
+        member = circle[drawn] * max(batch.numel(), 1) + node[drawn]
+        return torch.stack([node[drawn], circle[drawn]])[:, torch.argsort(member)], node[place == 0]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(like={self.like!r}, seed={self.seed})"
+
+
+def mix(x: Tensor) -> Tensor:
+    """Return a random-looking number for each int64; different numbers for different ones.
+
+    The finaliser of SplitMix64 (Guy L. Steele, Doug Lea and Christine H. Flood, "Fast Splittable Pseudorandom Number
+    Generators", OOPSLA 2014), with shifts that keep the sign, which are invertible as well.
+    """
+    x = x * -0x61C8864680B583EB
+    x = (x ^ (x >> 30)) * -0x40A7B892E31B1A47
+    x = (x ^ (x >> 27)) * -0x6B2FB644ECCEEE15
+    return x ^ (x >> 31)
