@@ -1,77 +1,84 @@
-"""What one long document costs, step by step: `python benchmarks/document.py [length]`.
+"""What long documents cost, step by step: `python benchmarks/document.py`.
 
-All steps are timed in turn, ROUNDS times over, in one process; the table has the medians. The JSON with machine and
-versions goes to benchmarks/results/document.json.
+All steps on the same pydocs documents, in turn in one process; medians of rounds, milliseconds for each document, and
+the share of the Socialformer's forward pass. JSON: benchmarks/results/document.json, with --bf16 document-bf16.json.
 """
 
-import json
-import platform
-import statistics
-import sys
-import time
-from importlib.metadata import version
-from pathlib import Path
+from __future__ import annotations
+
+import contextlib
 
 import torch
-from tqdm import tqdm
+from measure import device, interleaved, medians, parser, ratio, table, write
 
 from socialgraph.data import GraphBuilder, TermStatistics, Tokens, load_pydocs
 from socialgraph.edges import DynamicCentrality, DynamicDistance, SocialEdges, StaticCentrality, StaticDistance
 from socialgraph.nn import PARADE, Socialformer
 from socialgraph.partition import EdgeCircles, NodeCircles, Windows
 
-ROUNDS = 15
+FORWARD = "Socialformer forward, passages and edge-level circles"
 
 
-def main(length: int = 2048) -> None:
-    """Time every step on the first pydocs document that is long enough."""
+def main() -> None:
+    """Time every step on the first pydocs documents that are long enough."""
+    options = parser(__doc__)
+    options.add_argument("--length", type=int, default=2048, help="word pieces of a document")
+    options.add_argument("--documents", type=int, default=4, help="documents of a batch")
+    options.add_argument("--circles", type=int, default=16, help="friend circles of a document")
+    options.add_argument("--backbone", default="minilm", help="a BERT: minilm, a hub id or a folder")
+    options.add_argument("--rounds", type=int, default=11, help="rounds that count")
+    options.add_argument("--bf16", action="store_true", help="models in bfloat16 autocast; graphs never are")
+    args = options.parse_args()
+    where = device()
     collection = load_pydocs()
-    tokens = Tokens("minilm", max_document_length=length)
+    tokens = Tokens(args.backbone, max_document_length=args.length)
     counts = TermStatistics.count(map(tokens.document, collection.documents.values()), tokens.vocab_size)
-    name = next(d.doc_id for d in collection.documents.values() if tokens.document(d).numel() == length)
-    pair = [("q", "open a file and copy its contents", name)]
-    bert = DynamicCentrality("minilm")
-    edges = SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance(), bert])
-    node, edge = NodeCircles(k=16), EdgeCircles(k=16)
-    batch = GraphBuilder(collection.documents, tokens, counts, edges, edge, Windows(128))(pair)
-    passages = GraphBuilder(collection.documents, tokens, counts, None, None, Windows(128))(pair)
-    circles = (batch.edge_index, batch.batch, 1, batch.edge_weight)
-    socialformer, parade = Socialformer.from_backbone("minilm").eval(), PARADE.from_backbone("minilm").eval()
+    whole = [d.doc_id for d in collection.documents.values() if tokens.document(d).numel() == args.length]
+    pairs = [("q", "open a file and copy its contents", name) for name in whole[: args.documents]]
+    bert = DynamicCentrality(args.backbone).to(where)
+    patterns = [StaticDistance(), StaticCentrality(), DynamicDistance(), bert]
+    edges, fused = SocialEdges(patterns), SocialEdges(patterns, compile=True)
+    node, edge = NodeCircles(args.circles), EdgeCircles(args.circles)
+    batch, passages = (
+        GraphBuilder(collection.documents, tokens, counts, *parts, Windows(128), device=where)(pairs)
+        for parts in ((edges, edge), (None, None))
+    )
+    circles = (batch.edge_index, batch.batch, batch.num_graphs, batch.edge_weight)
+    socialformer, parade = (kind.from_backbone(args.backbone).eval().to(where) for kind in (Socialformer, PARADE))
+    precision = torch.autocast(where.type, torch.bfloat16) if args.bf16 else contextlib.nullcontext()
+
+    def score(model: torch.nn.Module, graph: object) -> None:
+        with precision:
+            model(graph)
+
+    def lazily(sampler: SocialEdges, level: NodeCircles | EdgeCircles) -> None:
+        level(sampler.lazy(batch), batch.batch, batch.num_graphs)
+
     steps = {
         "dynamic centrality (a BERT pass over 512 tokens)": lambda: bert.weights(batch),
-        "edges: patterns, mu, coins": lambda: edges(batch),
-        "16 edge-level circles": lambda: edge(*circles),
-        "16 node-level circles": lambda: node(*circles),
-        "Socialformer forward, 16 passages + 16 circles": lambda: socialformer(batch),
-        "PARADE forward, 16 passages": lambda: parade(passages),
+        "all edges": lambda: edges(batch),
+        "edge-level circles of all edges": lambda: edge(*circles),
+        "node-level circles of all edges": lambda: node(*circles),
+        "edges where needed + edge-level circles": lambda: lazily(edges, edge),
+        "edges where needed + node-level circles": lambda: lazily(edges, node),
+        "the same edge-level, compiled coins": lambda: lazily(fused, edge),
+        "the same node-level, compiled coins": lambda: lazily(fused, node),
+        FORWARD: lambda: score(socialformer, batch),
+        "PARADE forward, passages": lambda: score(parade, passages),
     }
-    times: dict[str, list[float]] = {step: [] for step in steps}
     with torch.inference_mode():
-        for round_number in tqdm(range(ROUNDS + 2), desc="timing"):
-            for step, run in steps.items():
-                began = time.perf_counter()
-                run()
-                if round_number >= 2:  # the first two warm up
-                    times[step].append(1e3 * (time.perf_counter() - began))
-    median = {step: statistics.median(values) for step, values in times.items()}
-    whole = median["Socialformer forward, 16 passages + 16 circles"]
-    print(f"\n{name}, {length} word pieces, {batch.edge_index.size(1) // 2} edges, float32, median of {ROUNDS}\n")
-    print("| step | ms | of the Socialformer forward |\n|---|---:|---:|")
-    for step, value in median.items():
-        print(f"| {step} | {value:.1f} | {value / whole:.1%} |")
-    packages = ("torch", "torch-geometric", "transformers")
-    result = {
-        "document": name,
-        "length": length,
-        "milliseconds": median,
-        "rounds": ROUNDS,
-        "threads": torch.get_num_threads(),
-        "processor": torch.cpu.get_capabilities().get("cpu_name") or platform.processor(),
-        "versions": {"python": platform.python_version()} | {package: version(package) for package in packages},
-    }
-    path = Path(__file__).parent / "results" / "document.json"
-    path.write_text(json.dumps(result, indent=1) + "\n")
+        seconds = interleaved(steps, args.rounds, warmup=2)
+    middle = {step: 1e3 * value / len(pairs) for step, value in medians(seconds).items()}
+    share = {step: ratio(seconds, step, FORWARD) for step in steps}
+    print(f"\n{len(pairs)} documents of {args.length} word pieces, {args.circles} circles each, {where}")
+    table(
+        ["step", "ms per document", "of the Socialformer forward"],
+        [[step, f"{middle[step]:.1f}", f"{share[step]:.1%}"] for step in steps],
+    )
+    about = {"length": args.length, "documents": len(pairs), "circles": args.circles, "backbone": args.backbone}
+    figures = {"milliseconds per document": middle, "of the forward": share, "rounds": args.rounds}
+    write("document-bf16" if args.bf16 else "document", {**about, "bf16": args.bf16, **figures})
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main()

@@ -1,4 +1,4 @@
-"""What share of its time the model waits for data: `python benchmarks/feed.py [length] [workers]`.
+"""What share of its time the model waits for data: `python benchmarks/feed.py`.
 
 Training steps (a group of 1 + 3 documents) and re-ranking batches (4,096 word pieces at most) of the pydocs collection
 run PASSES times over in one process, each time under all conditions in turn; the table has medians. Stages of the
@@ -7,7 +7,6 @@ benchmarks/results/feed.json.
 """
 
 import statistics
-import sys
 import tempfile
 import time
 from collections import defaultdict
@@ -15,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 
 import torch
-from measure import table, write
+from measure import parser, table, write
 from tqdm import tqdm
 
 from socialgraph.data import GraphBuilder, TermStatistics, Tokens, TrainingGroups, WeightCache, load_pydocs
@@ -31,8 +30,13 @@ BUDGET = 4096
 STAGES = ("texts", "dynamic centrality", "edges and circles")
 
 
-def main(length: int = 512, workers: int = 2) -> None:
+def main() -> None:
     """Time every stage under every condition."""
+    options = parser(__doc__)
+    options.add_argument("--length", type=int, default=512, help="word pieces of a document at most")
+    options.add_argument("--workers", type=int, default=2, help="processes that build graphs ahead of the model")
+    args = options.parse_args()
+    length, workers = args.length, args.workers
     device = "cuda" if torch.cuda.is_available() else "cpu"
     collection = retrieve_candidates(load_pydocs(), BM25(), 20)
     folder = tempfile.TemporaryDirectory()
@@ -50,7 +54,9 @@ def main(length: int = 512, workers: int = 2) -> None:
 
     def builder(tokens: Tokens, cache: WeightCache) -> GraphBuilder:
         passages, circles = Windows(128), EdgeCircles(k=max(1, length // 128))
-        return GraphBuilder(collection.documents, tokens, counts, edges, circles, passages, device=device, cache=cache)
+        return GraphBuilder(
+            collection.documents, tokens, counts, edges, circles, passages, lazy=True, device=device, cache=cache
+        )
 
     nothing, kept = WeightCache(size=0), WeightCache()
     conditions = {
@@ -178,4 +184,4 @@ def size(folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main()

@@ -1,33 +1,32 @@
-"""What edges and circles cost for one document, against the paper's text: `python benchmarks/graph.py [longest]`.
+"""What edges and circles cost for one document, against the paper's text: `python benchmarks/graph.py`.
 
-Four ways to the sixteen circles of a document with the four patterns (sparsity 0.93):
+Five ways to the sixteen circles of a document with the four patterns (sparsity 0.93):
 
 * literal: sections 3.1 and 3.2 pair by pair in plain Python, as `tests/reference.py` states them;
 * NumPy: the same with whole l x l matrices, as a careful NumPy user would write it;
 * edge list: our sampler draws all edges, the partition reads them;
-* ours: the partition draws what it needs, what GraphBuilder does with `lazy=True`.
+* ours: the partition draws what it needs, what GraphBuilder does with `lazy=True`;
+* compiled: the same with `SocialEdges(compile=True)`, which matters up to 4,096 tokens.
 
-The first two make independent random draws, so their circles differ from ours; the last two agree bit for bit, which
-is checked. BERT's weights for dynamic centrality are given to all four. All ways take turns in one process; the table
-has medians. Peak memory is that of a process of its own, above what it had after loading. The JSON goes to
-benchmarks/results/graph.json.
+The first two make independent random draws, so their circles differ from ours; the last three agree bit for bit, which
+is checked, and run on the GPU if there is one. BERT's weights for dynamic centrality are given to all. All ways take
+turns in one process; the table has medians. Peak memory is that of a process of its own, above what it had after
+loading. The JSON goes to benchmarks/results/graph.json.
 """
 
-import json
 import math
 import multiprocessing
-import platform
 import random
 import statistics
 import sys
 import time
 from collections.abc import Callable
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 import torch
+from measure import device, parser, write
 from torch import Tensor
 from torch_geometric.data import Batch
 
@@ -50,7 +49,11 @@ import reference
 SPARSITY, CIRCLES, SIZE = 0.93, 16, 128
 LEVELS: dict[str, type[FriendCircles]] = {"edge": EdgeCircles, "node": NodeCircles}
 #: the longest document for each way, and how often it is timed
-WAYS = {"literal": (2048, 1), "NumPy": (4096, 3), "edge list": (8192, 7), "ours": (65536, 11)}
+WAYS = {
+    "literal": (2048, 3), "NumPy": (4096, 5), "edge list": (8192, 7), "ours": (65536, 15), "compiled": (4096, 15),
+}  # fmt: skip
+#: ours: they agree bit for bit
+EXACT = ("edge list", "ours", "compiled")
 
 
 class Given(Centrality):
@@ -59,7 +62,9 @@ class Given(Centrality):
     name = "dynamic_centrality"
 
 
-SAMPLER = SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance(), Given()], sparsity=SPARSITY)
+PATTERNS = [StaticDistance(), StaticCentrality(), DynamicDistance(), Given()]
+SAMPLER = SocialEdges(PATTERNS, sparsity=SPARSITY)
+FUSED = SocialEdges(PATTERNS, sparsity=SPARSITY, compile=True)
 
 
 @cache
@@ -146,7 +151,14 @@ def ours(batch: Batch, level: str) -> tuple[Tensor, Tensor]:
     return LEVELS[level](CIRCLES, SIZE)(SAMPLER.lazy(batch), batch.batch, 1)
 
 
-RUN: dict[str, Callable] = {"literal": literal, "NumPy": numpy, "edge list": edge_list, "ours": ours}
+def compiled(batch: Batch, level: str) -> tuple[Tensor, Tensor]:
+    """The same, coins in one fused kernel."""
+    return LEVELS[level](CIRCLES, SIZE)(FUSED.lazy(batch), batch.batch, 1)
+
+
+RUN: dict[str, Callable] = {
+    "literal": literal, "NumPy": numpy, "edge list": edge_list, "ours": ours, "compiled": compiled,
+}  # fmt: skip
 
 
 def memory(way: str, small: Batch, batch: Batch, level: str) -> float:
@@ -166,56 +178,64 @@ def resident(name: str) -> float:
     return next(int(line.split()[1]) for line in lines if line.startswith(name)) / 1024
 
 
-def main(longest: int = 65536) -> None:
+def main() -> None:
     """Time all ways at all lengths."""
-    rows = []
-    print("| tokens | circles | " + " | ".join(f"{way}, ms" for way in WAYS) + " | literal / ours | NumPy / ours |")
+    options = parser(__doc__)
+    options.add_argument("--longest", type=int, default=65536, help="tokens of the longest document")
+    options.add_argument("--shortest", type=int, default=512, help="... and of the shortest; it doubles from there")
+    args = options.parse_args()
+    rows, where = [], device()
+    print(
+        "| tokens | circles | " + " | ".join(f"{way}, ms" for way in WAYS) + " | literal / ours | literal / compiled |"
+    )
     print("|---:|---|" + "---:|" * (len(WAYS) + 2))
-    for length in (512 << n for n in range(int(math.log2(longest / 512)) + 1)):
+    for length in (args.shortest << n for n in range(int(math.log2(args.longest / args.shortest)) + 1)):
         batch = document(length)
+        there = batch.clone().to(where)
         for level in LEVELS:
             ways = [way for way, (most, _) in WAYS.items() if length <= most]
             times: dict[str, list[float]] = {way: [] for way in ways}
             with torch.inference_mode():
-                if "edge list" in ways:
-                    assert all(map(torch.equal, edge_list(batch, level), ours(batch, level)))
+                circles = [RUN[way](there, level) for way in ways if way in EXACT]
+                assert all(all(map(torch.equal, circles[0], other)) for other in circles[1:])
                 for turn in range(-2, max(turns for _, turns in WAYS.values())):  # two more to warm up
                     for way in ways:
-                        if turn < WAYS[way][1] and (turn >= 0 or way in ("edge list", "ours")):
+                        if turn < WAYS[way][1] and (turn >= 0 or way in EXACT):
                             began = time.perf_counter()
-                            RUN[way](batch, level)
+                            RUN[way](there if way in EXACT else batch, level)
+                            if where.type == "cuda":
+                                torch.cuda.synchronize()
                             if turn >= 0:
                                 times[way].append(1e3 * (time.perf_counter() - began))
             with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
-                peak = {way: pool.apply(memory, (way, document(64), batch, level)) for way in ways}
+                peak = {way: pool.apply(memory, (way, document(64), batch, level)) for way in ways if way != "compiled"}
             median = {way: statistics.median(times[way]) for way in ways}
-            ratio = {way: median[way] / median["ours"] for way in ways}
-            rows.append(
-                {"tokens": length, "level": level, "milliseconds": median, "ratio": ratio, "peak megabytes": peak}
-            )
-            cells = [f"{median[way]:.1f} ({peak[way]:.0f} MB)" if way in median else "" for way in WAYS]
-            ratios = [f"{ratio[way]:.0f}" if way in ratio else "" for way in ("literal", "NumPy")]
+            over = {
+                fast: {way: median[way] / median[fast] for way in ways} for fast in ("ours", "compiled") if fast in ways
+            }
+            rows.append({
+                "tokens": length, "level": level, "milliseconds": median, "over": over, "peak megabytes, CPU": peak,
+            })  # fmt: skip
+            cells = [
+                f"{median[way]:.1f}" + (f" ({peak[way]:.0f} MB)" if way in peak else "") if way in median else ""
+                for way in WAYS
+            ]
+            ratios = [
+                f"{over[fast]['literal']:.0f}" if "literal" in over.get(fast, {}) else ""
+                for fast in ("ours", "compiled")
+            ]
             print(f"| {length} | {level} | " + " | ".join(cells + ratios) + " |", flush=True)
     growth = {}
     for level in LEVELS:
         line = {row["tokens"]: row["milliseconds"]["ours"] for row in rows if row["level"] == level}
         for first, last in ((2048, 32768), (8192, 65536)):
-            if last in line:
+            if first in line and last in line:
                 growth[f"{level}, {first} to {last}"] = math.log(line[last] / line[first]) / math.log(last / first)
     for name, exponent in growth.items():
         print(f"growth of ours, {name}: {exponent:.2f}")
-    result = {
-        "rows": rows,
-        "growth exponents": growth,
-        "turns": {way: turns for way, (_, turns) in WAYS.items()},
-        "threads": torch.get_num_threads(),
-        "processor": torch.cpu.get_capabilities().get("cpu_name") or platform.processor(),
-        "versions": {"python": platform.python_version()}
-        | {package: version(package) for package in ("torch", "torch-geometric", "numpy")},
-    }
-    path = Path(__file__).parent / "results" / "graph.json"
-    path.write_text(json.dumps(result, indent=1) + "\n")
+    turns = {way: turns for way, (_, turns) in WAYS.items()}
+    write("graph", {"rows": rows, "growth exponents": growth, "turns": turns})
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main()

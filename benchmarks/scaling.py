@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from measure import interleaved, medians, table, write
+from measure import interleaved, medians, parser, table, write
 from torch_geometric.data import Batch
 
 from socialgraph.data import GraphBuilder, TermStatistics, Tokens, load_pydocs
@@ -24,6 +24,7 @@ BASE = {"length": 1024, "documents": 2, "circles": 8}
 
 def main() -> None:
     """Turn each knob with the others at their base, and fit the exponents."""
+    parser(__doc__).parse_args()
     collection = load_pydocs()
     longest = Tokens("minilm", max_document_length=max(KNOBS["length"]))
     names = [
@@ -39,7 +40,7 @@ def main() -> None:
             setting = BASE | {knob: value}
             tokens = Tokens("minilm", max_document_length=setting["length"])
             builder = GraphBuilder(
-                collection.documents, tokens, counts, edges, EdgeCircles(k=setting["circles"]), Windows(128)
+                collection.documents, tokens, counts, edges, EdgeCircles(k=setting["circles"]), Windows(128), lazy=True
             )
             pairs = [("q", "open a file", name) for name in names[: setting["documents"]]]
             graph = builder(pairs)

@@ -1,0 +1,125 @@
+"""Where the time of one training step and of one re-ranking batch goes: `python benchmarks/profile_steps.py`.
+
+torch.profiler over a Socialformer with all four patterns, from ids to the optimizer's step (a group of 1 + 3 documents)
+and from ids to scores (4 documents). Texts come from the token store, nothing else is kept. Written as Markdown to
+benchmarks/results/profile.md; --trace also writes a trace for chrome://tracing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from measure import RESULTS, device, parser
+from torch.profiler import ProfilerActivity, profile, record_function
+
+from socialgraph.data import GraphBuilder, TermStatistics, Tokens, WeightCache, load_pydocs
+from socialgraph.edges import DynamicCentrality, DynamicDistance, SocialEdges, StaticCentrality, StaticDistance
+from socialgraph.nn import Socialformer
+from socialgraph.partition import EdgeCircles, Windows
+from socialgraph.ranking import listwise_cross_entropy
+
+STAGES = ("texts", "dynamic centrality", "edges and circles", "forward", "backward", "optimizer")
+
+
+def main() -> None:
+    """Profile both on the first long documents."""
+    options = parser(__doc__)
+    options.add_argument("--length", type=int, default=2048, help="word pieces of a document")
+    options.add_argument("--bf16", action="store_true", help="models in bfloat16 autocast")
+    options.add_argument("--trace", type=Path, help="folder for traces")
+    args = options.parse_args()
+    where = device()
+    collection = load_pydocs()
+    folder = tempfile.TemporaryDirectory()
+    tokens = Tokens.stored(collection.documents, "minilm", args.length, cache=folder.name)
+    counts = TermStatistics.of(tokens, collection.documents)
+    lengths = tokens.lengths(list(collection.documents), collection.documents)
+    long = [name for name, length in zip(collection.documents, lengths, strict=True) if length == args.length][:4]
+    pairs = [("q", "open a file and copy its contents", name) for name in long]
+    bert = DynamicCentrality("minilm").to(where)
+    edges = SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance(), bert])
+    builder = GraphBuilder(
+        collection.documents, tokens, counts, edges, EdgeCircles(k=max(1, args.length // 128)), Windows(128),
+        lazy=True, device=where, cache=WeightCache(size=0),
+    )  # fmt: skip
+    weights = bert.weights
+    bert.weights = staged("dynamic centrality", weights)  # type: ignore[method-assign]
+    model = Socialformer.from_backbone("minilm").to(where)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)
+    precision = torch.autocast(where.type, torch.bfloat16) if args.bf16 else contextlib.nullcontext()
+    group = torch.zeros(len(pairs), dtype=torch.long, device=where)
+    relevant = group == torch.arange(len(pairs), device=where)
+
+    def graph() -> object:
+        batch = staged("texts", builder.read)(pairs)
+        return staged("edges and circles", builder.draw)(batch)
+
+    def train() -> None:
+        model.train()
+        batch = graph()
+        with record_function("forward"), precision:
+            loss = model(batch, lambda scores: listwise_cross_entropy(scores, group, relevant))
+        with record_function("backward"):
+            loss.backward()
+        with record_function("optimizer"):
+            optimizer.step()
+            optimizer.zero_grad()
+
+    @torch.inference_mode()
+    def rank() -> None:
+        model.eval()
+        batch = graph()
+        with record_function("forward"), precision:
+            model(batch)
+
+    how = f"{'bfloat16 autocast' if args.bf16 else 'float32'}, {where}, {torch.get_num_threads()} threads"
+    text = [
+        "# Profiles\n",
+        f"`python benchmarks/profile_steps.py`: 4 documents of {args.length} word pieces, MiniLM, {how}.\n",
+    ]
+    for name, step in (("One training step", train), ("One re-ranking batch", rank)):
+        step()
+        activities = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if where.type == "cuda" else [])
+        with profile(activities=activities) as found:
+            step()
+        if args.trace:
+            args.trace.mkdir(parents=True, exist_ok=True)
+            found.export_chrome_trace(str(args.trace / f"{name.split()[1]}.json"))
+        text.append(report(name, found))
+    folder.cleanup()
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / ("profile-bf16.md" if args.bf16 else "profile.md")).write_text("\n".join(text))
+    print("\n".join(text))
+
+
+def staged(name: str, function: Callable) -> Callable:
+    """Return the function under a name that the profiler shows."""
+
+    def call(*arguments: object) -> object:
+        with record_function(name):
+            return function(*arguments)
+
+    return call
+
+
+def report(name: str, found: profile) -> str:
+    """Return the stages and the operations that took longest."""
+    events = found.key_averages()
+    stages = {event.key: event.cpu_time_total for event in events if event.key in STAGES}
+    stages["edges and circles"] -= stages["dynamic centrality"]
+    total = sum(stages.values())
+    lines = [f"## {name}: {total / 1e3:.0f} ms\n", "| stage | ms | share |\n|---|---:|---:|"]
+    lines += [f"| {s} | {stages[s] / 1e3:.1f} | {stages[s] / total:.1%} |" for s in STAGES if s in stages]
+    lines += ["\n| operation, itself | ms | share | calls |\n|---|---:|---:|---:|"]
+    own = [(event.self_cpu_time_total, event) for event in events if event.key not in STAGES]
+    for time, event in sorted(own, key=lambda pair: -pair[0])[:12]:
+        lines.append(f"| {event.key} | {time / 1e3:.1f} | {time / total:.1%} | {event.count} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    main()
