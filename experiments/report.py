@@ -99,12 +99,24 @@ def mark(config: DictConfig, table: list[Line], values: dict[str, dict[str, dict
     if test.to not in values or len(next(iter(values[test.to].values()))) < 2:
         return
     for measure in test.measures:
-        reference = values[test.to][measure]
-        p_values = holm([paired_t_test(values[line.row][measure], reference).p_value for line in others])
-        for line, p_value in zip(others, p_values, strict=True):
-            line.p_values[measure] = p_value
-            if p_value < test.level:
+        measured = {row: value[measure] for row, value in values.items()}
+        p_values = adjusted(measured, test.to, [line.row for line in others])
+        for line in others:
+            line.p_values[measure] = p_values[line.row]
+            if p_values[line.row] < test.level:
                 line.marked.append(measure)
+
+
+def adjusted(values: dict[str, dict[str, float]], to: str, rows: list[str]) -> dict[str, float]:
+    """Return how likely each row's difference from ``to`` is by chance: a paired t-test over queries, Holm over rows.
+
+    Args:
+        values: row -> query -> value.
+        to: the row of reference.
+        rows: those that are tested.
+    """
+    p_values = holm([paired_t_test(values[row], values[to]).p_value for row in rows])
+    return dict(zip(rows, p_values, strict=True))
 
 
 def header(table: list[Line]) -> list[str]:

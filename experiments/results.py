@@ -25,7 +25,8 @@ def row_config(config: DictConfig) -> dict[str, Any]:
     """Return what a row depends on: its recipe, with all that it refers to, and what all recipes share."""
     whole: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]
     kept = {key: whole[key] for key in ("backbone", "data", "measures", "query_length", "recipe", "seed", "trainer")}
-    kept["trainer"].pop("resume")
+    for how in ("resume", "compile"):  # these change times, not results
+        kept["trainer"].pop(how)
     kept["data"].pop("label")
     return kept
 
@@ -37,6 +38,7 @@ class RowFiles:
     """
 
     def __init__(self, folder: Path, row: str, seed: int) -> None:
+        self.name = f"{row}, seed {seed}"
         self.run = folder / f"{row}.{seed}.run.gz"
         self.json = folder / f"{row}.{seed}.json"
 
@@ -55,8 +57,8 @@ class RowFiles:
             return None, f"changed: {', '.join(changed)}"
         return found, "finished"
 
-    def write(self, row: Row, config: dict[str, Any], collection: str) -> dict[str, Any]:
-        """Write a finished row and return its JSON."""
+    def write(self, row: Row, config: dict[str, Any], collection: str, **more: Any) -> dict[str, Any]:
+        """Write a finished row, with what else is to be kept of it, and return its JSON."""
         tag = re.sub(r"\s+", "-", row.name)
         self.json.unlink(missing_ok=True)  # the old one does not speak of the new run
         write_run(self.run, row.test, tag)
@@ -70,6 +72,7 @@ class RowFiles:
             "parameters": row.parameters,
             "peak_memory_bytes": row.memory,
             "training": row.training,
+            **more,
             "sha256": hashlib.sha256(self.run.read_bytes()).hexdigest(),
             "versions": versions(),
             "config": config,

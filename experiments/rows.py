@@ -144,15 +144,11 @@ def model_row(config: DictConfig, recipe: Recipe, task: Task, checkpoints: Path,
     """Train a recipe's model and re-rank with it."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     memory = PeakMemory()
-    tokens, statistics = task.texts(config.backbone, recipe.config.document_length, config.query_length)
+    builder = graph_builder(config, recipe, task, device)
     set_seed(config.seed)
     model = instantiate(recipe.config.model).to(device)
-    builder = GraphBuilder(
-        task.collection.documents, tokens, statistics, recipe.edges, recipe.circles, recipe.passages,
-        recipe.relevance, recipe.config.joint, seed=config.seed, device=device,
-    )  # fmt: skip
-    if builder.lazy is None:
-        builder.lazy = True  # no model reads the edges
+    if config.trainer.compile:
+        model.compile_layers()
     row = Row(recipe.name, {}, {}, builder=builder)
     row.parameters = sum(parameter.numel() for parameter in model.parameters())
     groups = TrainingGroups(task.train, config.trainer.groups, config.trainer.negatives, config.seed)
@@ -167,6 +163,18 @@ def model_row(config: DictConfig, recipe: Recipe, task: Task, checkpoints: Path,
     row.test, row.seconds = rerank(config, recipe.config, task.test, model, builder)
     row.memory = memory.read()
     return row
+
+
+def graph_builder(config: DictConfig, recipe: Recipe, task: Task, device: str) -> GraphBuilder:
+    """Return what builds the graphs of a recipe."""
+    tokens, statistics = task.texts(config.backbone, recipe.config.document_length, config.query_length)
+    builder = GraphBuilder(
+        task.collection.documents, tokens, statistics, recipe.edges, recipe.circles, recipe.passages,
+        recipe.relevance, recipe.config.joint, seed=config.seed, device=device,
+    )  # fmt: skip
+    if builder.lazy is None:
+        builder.lazy = True  # no model reads the edges
+    return builder
 
 
 def train(
@@ -234,9 +242,12 @@ def partition(config: DictConfig) -> Partition:
     if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in taken.values()):
         return instantiate(config)
     left_out = [name for name in names if name not in taken]
-    if left_out:
-        log.warning("%s takes no %s: left out", config._target_, ", ".join(map(str, left_out)))
-    return instantiate({name: config[name] for name in config if name not in left_out})
+    written = str(OmegaConf.to_container(config, resolve=False))
+    unused = [str(name) for name in left_out if f"${{partition.{name}}}" not in written]  # see partition/random.yaml
+    if unused:
+        log.warning("%s takes no %s: left out", config._target_, ", ".join(unused))
+    options: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]
+    return instantiate({name: value for name, value in options.items() if name not in left_out})
 
 
 def short(circles: Partition | None) -> str:

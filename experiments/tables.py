@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from files import write_text
 from hydra import compose
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 from report import Line, csv_table, latex, lines, markdown
 from results import RowFiles, results_folder, row_config
-from rows import Recipe, Task, load_task, make_row
+from rows import Recipe, Row, Task, load_task, make_row
 from tqdm import tqdm
 from tqdm.contrib.logging import logging_redirect_tqdm
+from transformers import set_seed
 
 from socialgraph.errors import OptionError
 
@@ -51,7 +53,10 @@ def make_table(config: DictConfig, overrides: list[str], folder: Path) -> None:
                 own = [*config.size.overrides, *entry.overrides, *theirs, f"seed={seed}"]
                 typed = latest([f"measures={list(config.measures)}", *own])
                 one = compose("config", typed)
-                value = finished_row(row, one, config, tasks, folder, run=row in chosen)
+                files, name = RowFiles(results_folder(config), row, seed), f"{row}.{seed}"
+                models = files.json.parent / "models" / name if config.keep_models else None
+                wanted, checkpoints = row_config(one), folder / "checkpoints" / name
+                value = finished_row(files, one, wanted, tasks, checkpoints, models, run=row in chosen)
                 if value is not None:
                     finished.setdefault(row, []).append(value)
                 bar.update(row in chosen)
@@ -63,24 +68,46 @@ def make_table(config: DictConfig, overrides: list[str], folder: Path) -> None:
 
 
 def finished_row(
-    row: str, one: DictConfig, config: DictConfig, tasks: dict[str, Task], folder: Path, run: bool
+    files: RowFiles,
+    one: DictConfig,
+    wanted: dict[str, Any],
+    tasks: dict[str, Task],
+    checkpoints: Path,
+    models: Path | None = None,
+    run: bool = True,
+    also: Callable[[Row, Task], dict[str, Any]] | None = None,
 ) -> dict[str, Any] | None:
-    """Return a row's JSON: the one that stands, or that of running it; None if it may not be run."""
-    files, wanted = RowFiles(results_folder(config), row, one.seed), row_config(one)
+    """Return a row's JSON: the one that stands, or that of running it; None if it may not be run.
+
+    Args:
+        files: where the row lies.
+        one: the configuration that it is run with.
+        wanted: what it depends on, see :func:`results.row_config`.
+        tasks: the collections that are loaded already, by :func:`task_of`.
+        checkpoints: folder of the training's checkpoints.
+        models: folder where its model is kept; None: nowhere.
+        run: whether it may be run.
+        also: says what else is to be kept of it.
+    """
     value, why = files.read(wanted)
     if value is not None or not run:
         return value
-    log.info("%s, seed %d: %s; running", row, one.seed, why)
-    recipe = Recipe(one.recipe)
-    key = json.dumps(wanted["data"], sort_keys=True)
+    log.info("%s: %s; running", files.name, why)
+    set_seed(one.seed)  # for edges and circles that are born at random
+    recipe, task = Recipe(one.recipe), task_of(one, tasks)
+    made = make_row(one, recipe, task, checkpoints, models)
+    value = files.write(made, wanted, task.collection.name, **(also(made, task) if also else {}))
+    shown = ", ".join(f"{name} {sum(v.values()) / max(1, len(v)):.3f}" for name, v in made.measures.items())
+    log.info("%s: %s -> %s", files.name, shown, files.json)
+    return value
+
+
+def task_of(one: DictConfig, tasks: dict[str, Task]) -> Task:
+    """Return what a configuration ranks; each is loaded once."""
+    key = json.dumps(OmegaConf.to_container(one.data, resolve=True), sort_keys=True)
     if key not in tasks:
         tasks[key] = load_task(one)
-    models = files.json.parent / "models" / f"{row}.{one.seed}" if config.keep_models else None
-    made = make_row(one, recipe, tasks[key], folder / "checkpoints" / f"{row}.{one.seed}", models)
-    value = files.write(made, wanted, tasks[key].collection.name)
-    shown = ", ".join(f"{name} {sum(v.values()) / max(1, len(v)):.3f}" for name, v in made.measures.items())
-    log.info("%s, seed %d: %s -> %s", row, one.seed, shown, files.json)
-    return value
+    return tasks[key]
 
 
 def topic(override: str) -> str:

@@ -121,7 +121,11 @@ def test_a_mistake_is_one_line(tmp_path, argument, message):
 def test_help_teaches(tmp_path):
     done = run(tmp_path, "--help")
     assert done.returncode == 0
-    for words in ("partition: edge, node", "data=irds data.id=vaswani", "partition._target_=my_module.MyPartition"):
+    for words in (
+        "partition: edge, expected, k-core",
+        "data=irds data.id=vaswani",
+        "partition._target_=my_module.MyPartition",
+    ):
         assert words in done.stdout
 
 

@@ -3,14 +3,19 @@
 from socialgraph.edges.affinity import Affinity, LowRank, Mixture, mix
 from socialgraph.edges.bigbird import BigBirdEdges
 from socialgraph.edges.block_attention import BlockHubs, BlockWindow, RandomBlocks
+from socialgraph.edges.check import check_pattern
 from socialgraph.edges.coins import COIN_SIDES, coin_key
 from socialgraph.edges.dynamic_centrality import DynamicCentrality
 from socialgraph.edges.dynamic_distance import DynamicDistance
 from socialgraph.edges.edge_sampler import EdgeSampler
 from socialgraph.edges.hubs import Hubs, QueryHubs, SentenceHubs
+from socialgraph.edges.kleinberg import Kleinberg
+from socialgraph.edges.learned import Learned
 from socialgraph.edges.longformer import LongformerEdges
+from socialgraph.edges.nearby import Nearby
 from socialgraph.edges.pattern import Centrality, Pattern
 from socialgraph.edges.qds import QDSEdges
+from socialgraph.edges.query_to_all import QueryToAll
 from socialgraph.edges.reading_order import ReadingOrder
 from socialgraph.edges.sliding_window import SlidingWindow
 from socialgraph.edges.social import SocialEdges
@@ -18,6 +23,7 @@ from socialgraph.edges.sparse import Rule, SparseEdges
 from socialgraph.edges.static_centrality import StaticCentrality
 from socialgraph.edges.static_distance import StaticDistance
 from socialgraph.edges.uniform import Uniform
+from socialgraph.edges.watts_strogatz import WattsStrogatz
 
 __all__ = [
     "COIN_SIDES",
@@ -30,12 +36,16 @@ __all__ = [
     "DynamicDistance",
     "EdgeSampler",
     "Hubs",
+    "Kleinberg",
+    "Learned",
     "LongformerEdges",
     "LowRank",
     "Mixture",
+    "Nearby",
     "Pattern",
     "QDSEdges",
     "QueryHubs",
+    "QueryToAll",
     "RandomBlocks",
     "ReadingOrder",
     "Rule",
@@ -46,6 +56,8 @@ __all__ = [
     "StaticCentrality",
     "StaticDistance",
     "Uniform",
+    "WattsStrogatz",
+    "check_pattern",
     "coin_key",
     "mix",
 ]

@@ -1,0 +1,293 @@
+"""experiments/compare.py: axes on the command line, rows that are run once, circles beside measures and cost."""
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hydra import initialize_config_dir
+
+from socialgraph.errors import OptionError
+
+EXPERIMENTS = Path(__file__).parents[1] / "experiments"
+MY_MODULE = '''
+import torch
+from socialgraph.edges import EdgeSampler, LowRank, Pattern
+from socialgraph.edges.layout import documents
+from socialgraph.partition import Partition
+
+
+class Pairs(Partition):
+    """The first two nodes of each document that has two."""
+
+    def __init__(self, k=1):
+        super().__init__()
+        self.k = k
+
+    def forward(self, edge_index, batch, batch_size, edge_weight=None):
+        ptr = torch.searchsorted(batch, torch.arange(batch_size + 1))
+        leader = ptr[:-1][ptr.diff() > 1]
+        member = torch.stack([leader, leader + 1], 1).flatten()
+        return torch.stack([member, torch.arange(leader.numel()).repeat_interleave(2)]), leader
+
+
+class Everybody(Pattern):
+    """All pairs alike."""
+
+    def forward(self, graph):
+        batch, ptr = documents(graph)
+        return LowRank(batch, ptr, constant=torch.ones(ptr.numel() - 1))
+
+
+class Chain(EdgeSampler):
+    """Each node knows the next."""
+
+    def forward(self, graph):
+        batch, _ = documents(graph)
+        left = torch.arange(batch.numel() - 1)[batch[:-1] == batch[1:]]
+        row, col = torch.cat([left, left + 1]), torch.cat([left + 1, left])
+        order = torch.argsort(2 * row + (col > row))
+        return torch.stack([row, col])[:, order], torch.ones(row.numel())
+
+
+def a_function():
+    pass
+'''
+
+
+@pytest.fixture
+def workshop(tmp_path, tiny_bert, monkeypatch):
+    """A user's folder with a module and a collection; return what is typed for a tiny budget."""
+    monkeypatch.syspath_prepend(str(EXPERIMENTS))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "my_module", raising=False)
+    (tmp_path / "my_module.py").write_text(MY_MODULE)
+    folder = tmp_path / "tales"
+    folder.mkdir()
+    with open(folder / "corpus.jsonl", "w") as corpus:
+        for d in range(12):
+            text = " ".join(f"w{(7 * d + i * i) % 60}" for i in range(60))
+            corpus.write(json.dumps({"doc_id": f"d{d}", "text": text}) + "\n")
+    for split, part in (("train", range(3)), ("dev", range(3, 5)), ("test", range(5, 12))):
+        (folder / f"queries.{split}.tsv").write_text("".join(f"q{d}\tw{(7 * d) % 60} w{d} w1\n" for d in part))
+        (folder / f"qrels.{split}.txt").write_text("".join(f"q{d} 0 d{d} 1\n" for d in part))
+    with initialize_config_dir(str(EXPERIMENTS / "conf"), version_base="1.3"):
+        yield [
+            "data=folder", f"data.path={folder}", "data.label=tales", f"model.backbone={tiny_bert[0]}", "window=16",
+            "document_length=48", "trainer.groups=1", "trainer.negatives=1", "trainer.bf16=false",
+            "data.depth=5", "data.queries.test=null", "data.queries.dev=1", "partition.max_size=8", "sample=5",
+        ]  # fmt: skip
+
+
+def compare(*typed):
+    """Call what the command calls; return the folder of results."""
+    from axes import split
+    from hydra import compose
+    from sweep import make_sweep
+
+    axes, others = split(typed)
+    config = compose("compare", others)
+    make_sweep(config, axes, others, Path("out"))
+    return Path("experiments/results/tales/test") / config.name
+
+
+def table(folder):
+    with open(folder / "table.csv", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def times(folder):
+    return {file.name: file.stat().st_mtime_ns for file in folder.iterdir() if not file.name.startswith(("table", "q"))}
+
+
+def test_partitions_side_by_side_once(workshop, caplog):
+    caplog.set_level("INFO")
+    typed = ["partition=edge,node,my_module.Pairs", *workshop]
+    folder = compare(*typed)
+    first = times(folder)
+    rows = ("edge", "node", "my_module.Pairs")
+    assert set(first) == {f"partition={row}.0.{end}" for row in rows for end in ("json", "run.gz")}
+    edge, node, pairs = table(folder)
+    assert [line["partition"] for line in (edge, node, pairs)] == list(rows)
+    # the statistics are those of the class: one circle, of the first two of 48 nodes
+    assert [float(pairs[f"median {name}"]) for name in ("circles", "circle_size_mean", "overlap")] == [1, 2, 1]
+    assert float(pairs["median nodes_kept"]) == float(pairs["median reach_mean"]) == pytest.approx(2 / 48)
+    assert (float(edge["median circles"]), float(node["median overlap"])) == (
+        4,
+        1,
+    )  # size.compared_circles; nodes are not shared
+    assert edge["median density"] == node["median density"] == pairs["median density"]  # the same graphs
+    assert edge["p of RR@10"] == ""  # the baseline: the first
+    values = json.loads((folder / "partition=edge.0.json").read_text())
+    assert float(edge["nDCG@10"]) == pytest.approx(sum(values["measures"]["nDCG@10"].values()) / 7)
+    assert len(values["statistics"]["circles"]) == 5
+    for line in (edge, node, pairs):
+        assert 0 <= float(line["RR@10"]) <= 1
+        assert float(line["s / document"]) > 0
+        assert float(line["graph (s)"]) > 0
+        assert float(line["training (s)"]) > 0
+    text = (folder / "table.md").read_text()
+    assert text.startswith(
+        "| partition | circles | size | nodes kept | edges kept | overlap | reach | evidence kept | RR@10"
+    )
+    assert "differs from edge (paired t-test" in text
+    assert (folder / "quality-and-cost.png").read_bytes().startswith(b"\x89PNG")
+
+    # nothing again; more rows beside them
+    compare(*typed)
+    assert times(folder) == first
+
+    # killed in the middle of a row, with another half written: these run, nothing else
+    (folder / "partition=node.0.json").unlink()
+    run = folder / "partition=edge.0.run.gz"
+    run.write_bytes(run.read_bytes()[:-9])
+    compare(*typed, "baseline=node")
+    second = times(folder)
+    assert {name.split(".0.")[0] for name in second if second[name] != first[name]} == {
+        "partition=edge", "partition=node",
+    }  # fmt: skip
+    again = json.loads((folder / "partition=edge.0.json").read_text())
+    assert (again["measures"], again["statistics"]) == (values["measures"], values["statistics"])
+    assert [line["p of RR@10"] == "" for line in table(folder)] == [False, True, False]
+
+    # a class that was edited is another row, and only it
+    (Path("my_module.py")).write_text(MY_MODULE + "\n# edited\n")
+    caplog.clear()
+    compare(*typed)
+    assert "partition=my_module.Pairs, seed 0: changed: sources.my_module.Pairs; running" in caplog.text
+    assert [name for name, time in times(folder).items() if second[name] != time and "Pairs" not in name] == []
+
+
+def test_edges_and_options_are_axes_too(workshop):
+    folder = compare("edges=my_module.Everybody", "edges.sparsity=0.6,0.9", "seeds=[0,1]", *workshop)
+    lines = table(folder)
+    assert [(line["edges"], line["edges.sparsity"]) for line in lines] == [
+        ("my_module.Everybody", "0.6"), ("my_module.Everybody", "0.9"),
+    ]  # fmt: skip
+    for line in lines:
+        assert float(line["median density"]) == pytest.approx(1 - float(line["edges.sparsity"]), abs=0.05)
+        assert float(line["sd of RR@10"]) >= 0
+    assert len(times(folder)) == 2 * 2 * 2
+    assert " ± " in (folder / "table.md").read_text()
+    (line,) = table(compare("edges=my_module.Chain", "name=chain", *workshop))
+    assert float(line["median degree_mean"]) == pytest.approx(2 * 47 / 48)
+
+
+def test_sentences_bring_their_own_edges(hydra):
+    from hydra import compose
+
+    config = compose("config", ["partition=sentences"])
+    assert config.edges._target_ == "socialgraph.edges.ReadingOrder"
+    assert compose("config", ["partition=sentences", "edges=social"]).edges._target_ == "socialgraph.edges.SocialEdges"
+
+
+@pytest.fixture
+def hydra(monkeypatch):
+    monkeypatch.syspath_prepend(str(EXPERIMENTS))
+    with initialize_config_dir(str(EXPERIMENTS / "conf"), version_base="1.3"):
+        yield
+
+
+def shelf(group):
+    return sorted(file.stem for file in (EXPERIMENTS / "conf" / group).iterdir())
+
+
+@pytest.mark.parametrize("name", shelf("edges"))
+def test_every_file_of_edges_can_be_made(hydra, name, tiny_bert):
+    from hydra import compose
+    from hydra.utils import instantiate
+
+    made = instantiate(compose("config", [f"edges={name}", f"model.backbone={tiny_bert[0]}"]).edges)
+    assert type(made).__name__ == ("ReadingOrder" if name == "reading-order" else "SocialEdges")
+
+
+@pytest.mark.parametrize("name", shelf("partition"))
+def test_every_partition_takes_what_a_comparison_gives(hydra, name, caplog):
+    from hydra import compose
+    from rows import partition
+
+    config = compose("config", [f"partition={name}", "++partition.k=3"])
+    made = partition(config.partition)
+    assert (made.like if name == "random" else made).k == 3
+    assert "left out" not in caplog.text
+
+
+def test_the_command(workshop, tmp_path):
+    def call(*arguments):
+        command = [sys.executable, str(EXPERIMENTS / "compare.py"), *arguments, f"hydra.run.dir={tmp_path / 'out'}"]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+
+    done = call("partition=my_module.Pairs,edg", *workshop)
+    assert (done.returncode, done.stderr.strip().splitlines()[-1]) == (
+        1, "error: no partition is called 'edg'; did you mean edge?",
+    )  # fmt: skip
+    done = call("--help")
+    for words in ("partition=node,edge,metis,leiden,my_module.MyPartition", "baseline=edge", "seeds=[0,1,2]"):
+        assert words in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        ("partition=xyz", "no partition is called 'xyz'; there are: edge, "),
+        ("edges=socal,random", "no edges are called 'socal'; did you mean social?"),
+        ("recipe=bigbrd,qds", "no recipe is called 'bigbrd'; did you mean bigbird?"),
+        ("partition=my_modul.Pairs", "partition=my_modul.Pairs: No module named 'my_modul'; is it in this folder"),
+        ("partition=my_module.Pair", "partition=my_module.Pair: my_module has no Pair; did you mean Pairs?"),
+        ("partition=my_module.Everybody", "partition=my_module.Everybody: Everybody is no subclass of Partition"),
+        ("edges=my_module.a_function", "edges=my_module.a_function: a_function is no subclass of Pattern or EdgeS"),
+        ("seed=0,1", r"seeds are averaged, not compared: write seeds=\[0,1,2\]"),
+        ("baseline=edge,node", r"baseline is the same for all variants; a list is written baseline=\[...\]"),
+        ("baseline=nod", "baseline=nod is not among what is compared: edge; node; random; expected"),
+        ("partition.kk=1,2", "partition.kk=1: Could not override 'partition.kk'"),
+    ],
+)
+def test_mistakes(workshop, typed, message):
+    with pytest.raises(OptionError, match=message):
+        compare(typed, *workshop)
+
+
+def test_axes_are_what_is_typed_with_commas(hydra):
+    from axes import split, variants
+
+    axes, others = split(["partition=edge", "partition.k=2,4", "data.depth=5", "--cfg", "job", "seeds=[0,1]"])
+    assert others == ["data.depth=5", "--cfg", "job", "seeds=[0,1]"]
+    assert [(axis.key, axis.values) for axis in axes] == [("partition", ("edge",)), ("partition.k", ("2", "4"))]
+    chosen = variants(axes)
+    assert [variant.overrides for variant in chosen] == [
+        ("partition=edge", "partition.k=2"), ("partition=edge", "partition.k=4"),
+    ]  # fmt: skip
+    assert [variant.label for variant in chosen] == ["edge, partition.k=2", "edge, partition.k=4"]
+    assert chosen[0].file == "partition=edge,partition.k=2"
+
+
+def test_significance_and_seeds(hydra):
+    """Two seeds are averaged query by query before the test; their means' deviation is shown."""
+    from axes import split, variants
+    from hydra import compose
+    from sweep_report import apart, lines, markdown
+
+    config = compose("compare", ["data.label=x", "seeds=[0,1]", "measures=[RR@10]"])
+    chosen = variants(split(["model.inter_circle=true,false"])[0])
+
+    def row(*values, circles=(4.0, 6.0, None)):
+        return {
+            "parameters": 5_000_000, "training_seconds": 60.0, "seconds_per_document": 0.5,
+            "graph_seconds_per_document": 0.125, "peak_memory_bytes": None, "statistics": {"circles": list(circles)},
+            "measures": {"RR@10": {f"q{i}": v for i, v in enumerate(values)}},
+        }  # fmt: skip
+
+    first = [row(0.1, 0.2, 0.3, 0.2), row(0.3, 0.2, 0.1, 0.2)]  # mean of each query: 0.2
+    high = [row(0.9, 0.9, 0.8, 0.8), row(0.9, 0.9, 1.0, 0.8, circles=(7.0,))]
+    reference, other = lines(config, chosen, [first, high], 0)
+    assert other.measures["RR@10"] == pytest.approx(0.875)
+    assert other.deviations["RR@10"] == pytest.approx(0.05 / 2**0.5)  # of 0.85 and 0.9
+    assert (reference.marked, other.marked) == ([], ["RR@10"])
+    assert (reference.statistics, other.statistics) == ({"circles": 5.0}, {"circles": 6.0})
+    text = markdown(config, [reference, other], 0)
+    assert "| 0.875 ± 0.035 † | 5.0 | 60 | 0.5000 | 0.1250 | - |" in text
+    assert apart([0.2, 0.5, 0.5, 0.5]) == pytest.approx([0.2, 0.445, 0.5, 0.555])
+    assert apart([0.99, 0.99]) == pytest.approx([0.945, 1.0])

@@ -1,0 +1,152 @@
+"""The pages that teach how to write a partition and a pattern: every block of code runs, and every command."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import re
+import shlex
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import pytest
+from hydra import compose, initialize_config_dir
+from hydra.utils import instantiate
+
+ROOT = Path(__file__).parents[1]
+EXPERIMENTS = ROOT / "experiments"
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    """Return the language and text of each block of code."""
+    return re.findall(r"^```(\w+)\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+
+
+def follow(page: Path, folder: Path) -> tuple[dict, list[str]]:
+    """Do what a page says in a folder: save files, execute the rest; return the names it leaves and its commands.
+
+    Python that begins with the name of a file is saved. A block of text is what the code before it printed.
+    """
+    names: dict = {}
+    commands: list[str] = []
+    printed = ""
+    for language, text in blocks(page):
+        file = re.match(r"# (\w+\.py)\n", text)
+        if language == "python" and file:
+            (folder / file[1]).write_text(text)
+        elif language == "python":
+            with redirect_stdout(io.StringIO()) as out:
+                exec(text, names)
+            printed = out.getvalue()
+        elif language == "text":
+            assert printed == text
+        elif language == "sh":
+            commands += text.strip().splitlines()
+        else:
+            raise AssertionError(f"{page.name}: what is a block of {language!r}?")
+    return names, commands
+
+
+@pytest.fixture
+def workplace(tmp_path, monkeypatch):
+    """A folder to work in, on the path as the current one is."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.syspath_prepend(str(EXPERIMENTS))
+    for module in ("my_module", "my_openings"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    importlib.invalidate_caches()
+    return tmp_path
+
+
+@pytest.fixture
+def budget(tmp_path, tiny_bert):
+    """What is added to a command so that it takes seconds: a collection of six short texts, a BERT of three layers."""
+    folder = tmp_path / "tales"
+    folder.mkdir()
+    with open(folder / "corpus.jsonl", "w") as corpus:
+        for d in range(6):
+            text = " ".join(f"w{(7 * d + i * i) % 60}" for i in range(60))
+            corpus.write(json.dumps({"doc_id": f"d{d}", "text": text}) + "\n")
+    for split, part in (("train", [0, 1]), ("dev", [2]), ("test", [3, 4, 5])):
+        (folder / f"queries.{split}.tsv").write_text("".join(f"q{d}\tw{(7 * d) % 60} w{d}\n" for d in part))
+        (folder / f"qrels.{split}.txt").write_text("".join(f"q{d} 0 d{d} 1\n" for d in part))
+    return [
+        "data=folder", f"data.path={folder}", "data.label=tales", f"model.backbone={tiny_bert[0]}", "window=16",
+        "document_length=48", "trainer.groups=1", "trainer.negatives=1", "trainer.bf16=false", "data.depth=3",
+        "data.queries.test=2", "data.queries.dev=1", "partition.max_size=8", "sample=2", "measures=[RR@10]",
+    ]  # fmt: skip
+
+
+def arguments(command: str, script: str) -> list[str]:
+    """Return what is typed behind the name of a script."""
+    python, file, *typed = shlex.split(command)
+    assert (python, file) == ("python", f"experiments/{script}")
+    return typed
+
+
+def compare(command: str, budget: list[str]) -> str:
+    """Do what a command of experiments/compare.py does; return the table."""
+    from axes import split
+    from sweep import make_sweep
+
+    axes, others = split([*arguments(command, "compare.py"), *budget])
+    with initialize_config_dir(str(EXPERIMENTS / "conf"), version_base="1.3"):
+        make_sweep(compose("compare", others), axes, others, Path("out"))
+    (table,) = Path().rglob("table.md")
+    return table.read_text()
+
+
+def variants_of(command: str) -> list[str]:
+    """Return what a command of experiments/compare.py would run; each is configured, none is run."""
+    from axes import split, variants
+    from sweep import composed
+
+    axes, others = split(arguments(command, "compare.py"))
+    with initialize_config_dir(str(EXPERIMENTS / "conf"), version_base="1.3"):
+        config = compose("compare", others)
+        found = variants(axes)
+        for variant in found:
+            composed(config, variant, [], config.seeds[0])
+    return [f"{variant.label}, {seed}" for variant in found for seed in config.seeds]
+
+
+def test_your_own_partition(workplace, budget):
+    names, commands = follow(ROOT / "docs" / "your-own-partition.md", workplace)
+    assert names["ours"]["circles"] == 4
+    assert names["ours"]["leaders_spread"] > 2 * names["theirs"]["leaders_spread"]  # the page says what to look for
+    assert (workplace / "spread-leaders.png").stat().st_size > 10_000
+    mine = names["SpreadLeaders"](k=3)
+    spread = mine(names["graph"].edge_index, names["graph"].input_ids * 0, 1)[1] * 3 // names["graph"].num_nodes
+    assert spread.tolist() == [0, 1, 2]  # a leader in each third
+    assert len(commands) == 3
+    table = compare(commands[0], budget)
+    for row in ("edge", "node", "my_module.SpreadLeaders"):
+        assert f"| {row} " in table
+    mine = [f"my_module.SpreadLeaders, partition.k={k}, 0" for k in (2, 4, 8)]
+    assert variants_of(commands[1])[3:] == mine
+    assert variants_of(commands[2])[3:] == [f"my_module.SpreadLeaders, {seed}" for seed in range(3)]
+
+
+def test_your_own_edge_pattern(workplace, budget):
+    names, commands = follow(ROOT / "docs" / "your-own-edge-pattern.md", workplace)
+    assert names["ours"]["density"] == pytest.approx(names["random"]["density"], abs=0.005)
+    assert names["ours"]["clustering"] > 2 * names["random"]["clustering"]  # the page says so
+    assert (workplace / "echo.png").stat().st_size > 10_000
+    graph = names["graph"]
+    same = graph.input_ids[graph.edge_index[0]] == graph.input_ids[graph.edge_index[1]]
+    word = graph.input_ids[:, None] == graph.input_ids
+    assert same.sum() > 0.95 * (word.sum() - len(word))  # nearly all repetitions are friends
+    assert len(commands) == 3
+    table = compare(commands[0], budget)
+    for row in ("social", "random", "my_module.Echo"):
+        assert f"| {row} " in table
+    ours = [f"my_module.Echo, edges.sparsity={sparsity}, 0" for sparsity in (0.9, 0.97)]
+    assert variants_of(commands[1])[2:] == ours
+    typed = arguments(commands[2], "run.py")
+    with initialize_config_dir(str(EXPERIMENTS / "conf"), version_base="1.3"):
+        edges = instantiate(compose("config", [*typed, *budget[3:4]]).edges)
+    assert list(edges.patterns)[-1] == "echo"
+    assert len(edges.patterns) == 5
