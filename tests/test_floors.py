@@ -13,7 +13,7 @@ MAY_IMPORT = {
     "data": {"errors", "backbone", "edges", "partition"},
     "nn": {"errors", "backbone", "data"},
     "ranking": {"errors", "backbone", "data", "edges", "partition", "nn"},
-    "inspect": {"errors", "data", "edges", "partition"},
+    "inspect": {"errors", "data", "edges", "partition", "nn"},
 }
 
 

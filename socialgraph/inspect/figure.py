@@ -100,7 +100,7 @@ def draw(
         OptionError: ``circles`` names more than 8, or one that is no friend circle of the graph.
     """
     graph, words = one_graph(graph, words)
-    pieces = None if words is None else [_printable(word) for word in words]
+    pieces = None if words is None else [printable(word) for word in words]
     found = _circles(graph, circles)
     cells = _layout(int(graph.num_nodes or 0), pieces)
 
@@ -200,7 +200,7 @@ def _header(axes: Axes, graph: DocumentGraph, circles: list[Circle], title: str 
     if title is None:
         names = (("Document", graph.document_id), ("query", graph.query_id))
         title = ", ".join(f"{what} {name}" for what, name in names if name)
-    _write(axes, 0, 0.17, textwrap.shorten(_printable(title), 120, placeholder=" …"), size=14, weight="bold")
+    _write(axes, 0, 0.17, textwrap.shorten(printable(title), 120, placeholder=" …"), size=14, weight="bold")
     nodes, edges = int(graph.num_nodes or 0), friendships(graph)[0].shape[1]
     pairs = nodes * (nodes - 1) / 2
     passages = circles_of(graph)[2].nonzero().flatten().tolist()
@@ -322,7 +322,7 @@ def _table(axes: Axes, circles: list[Circle], pieces: list[str] | None) -> None:
         _fill(axes, _boxes(0.0, 0.22, at - tall, at + tall), circle.colour)
         size = min(8.0, 0.8 * lane * 72)
         _write(axes, 0.11, at, str(circle.number), size=size, ha="center")
-        name = f"#{circle.leader}" if pieces is None else _whole(pieces, circle.leader)
+        name = f"#{circle.leader}" if pieces is None else whole_word(pieces, circle.leader)
         cells = (name, str(len(circle.members)), str(circle.inside.shape[1]), f"{circle.reach:.1f}")
         for right, cell in zip(columns[1:], cells, strict=True):
             bold = {"family": "DejaVu Sans Mono", "weight": "bold"} if right == columns[1] else {}
@@ -456,8 +456,8 @@ def _continues(piece: str) -> bool:
     return piece.startswith("##") and len(piece) > 2
 
 
-def _whole(pieces: list[str], node: int) -> str:
-    # The word that a piece is part of, the piece itself in brackets.
+def whole_word(pieces: list[str], node: int) -> str:
+    """Return the word that a piece is part of, the piece itself in brackets."""
     first, last = node, node + 1
     while first > 0 and _continues(pieces[first]):
         first -= 1
@@ -485,7 +485,7 @@ def _glyphs() -> frozenset[int]:
     return frozenset(set.intersection(*(set(font.get_charmap()) for font in fonts)))
 
 
-def _printable(text: str) -> str:
-    # A box for what the font cannot show, and for what would break the line or turn its direction.
+def printable(text: str) -> str:
+    """Return a text with a box for what the font lacks, and for what would break the line or turn its direction."""
     known = _glyphs()
     return "".join(c if ord(c) in known and c.isprintable() else "\N{WHITE SQUARE}" for c in text)

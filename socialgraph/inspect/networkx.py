@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import os
+import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import networkx as nx
 import torch
@@ -12,13 +15,19 @@ from torch import Tensor
 from torch_geometric.data import Batch
 from torch_geometric.utils import cumsum
 
+from socialgraph.data.files import atomic_write
 from socialgraph.data.graph import DocumentGraph
 from socialgraph.edges.dynamic_distance import query_match
 from socialgraph.edges.layout import documents
+from socialgraph.edges.pattern import Pattern
+from socialgraph.edges.social import SocialEdges
 from socialgraph.errors import InputError
 
+#: what XML 1.0 does not allow, not even as a reference: control characters, halves of a pair, two non-characters
+NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
-def to_networkx(graph: DocumentGraph, words: Sequence[str] | None = None) -> nx.Graph:
+
+def to_networkx(graph: DocumentGraph, words: Sequence[str] | None = None, edges: SocialEdges | None = None) -> nx.Graph:
     """Return one document's social graph as an undirected ``networkx.Graph``.
 
     All values are plain Python ones, so that ``json.dumps(networkx.node_link_data(...))`` works. Circles keep
@@ -34,18 +43,21 @@ def to_networkx(graph: DocumentGraph, words: Sequence[str] | None = None) -> nx.
     * ``passage``: number of its passage (the first one, should there be more), or None;
     * ``query_match``: whether the token is one of the query's.
 
-    Edges are the friendships, with ``weight``, the probability the edge had, and ``circles``, the numbers of
-    the friend circles in which both ends meet.
+    Edges are the friendships, with ``weight``, the probability the edge had, ``circles``, the numbers of the friend
+    circles in which both ends meet, and, if ``edges`` is given, ``pattern``, the name of the pattern that most explains
+    the edge (see :func:`strongest_patterns`), or None where every pattern abstains.
 
     The graph has ``query_id``, ``document_id`` and ``num_circles``.
 
     Args:
         graph: one pair; of a batch, take ``batch[i]``. Edges and circles may be missing.
         words: the word pieces, one for each node, as ``Tokens.words(graph.input_ids)`` gives them.
+        edges: what drew the graph.
 
     Raises:
         InputError: a whole batch, or a number of words that is not the number of nodes.
     """
+    original = graph
     graph, words = one_graph(graph, words)
     size = int(graph.num_nodes or 0)
     circle_index, leader_index, passage_mask = circles_of(graph)
@@ -73,9 +85,67 @@ def to_networkx(graph: DocumentGraph, words: Sequence[str] | None = None) -> nx.
     inside = torch.cat(none + [edges for _, edges in met])
     number = torch.cat(none + [torch.full_like(edges, number) for number, edges in met])
     circles = _lists(inside, number, weights.numel())
-    attributes = ({"weight": w, "circles": c} for w, c in zip(weights.tolist(), circles, strict=True))
+    qualities: dict[str, Sequence[Any]] = {"weight": weights.tolist(), "circles": circles}
+    if edges is not None:
+        names = [*edges.patterns, None]  # place -1 is None
+        strongest = strongest_patterns(original, edges, ends.to(original.input_ids.device))
+        qualities["pattern"] = [names[number] for number in strongest.tolist()]
+    values = zip(*qualities.values(), strict=True)
+    attributes = (dict(zip(qualities, value, strict=True)) for value in values)
     result.add_edges_from(zip(*ends.tolist(), attributes, strict=True))
     return result
+
+
+def to_graphml(
+    graph: DocumentGraph,
+    path: str | os.PathLike[str],
+    words: Sequence[str] | None = None,
+    edges: SocialEdges | None = None,
+) -> None:
+    """Write one document's social graph as GraphML, which Gephi, Cytoscape and yEd open.
+
+    The attributes are those of :func:`to_networkx`, with what the format asks for: lists become text with commas
+    (circles 5 and 7 are ``5,7``), None and empty lists are left out, and characters that XML forbids are taken out of
+    words and ids. A node's word is also its ``label``, which is what Gephi shows. The file appears whole or not at all.
+
+    Args:
+        graph: see :func:`to_networkx`, as the rest.
+        path: of the file.
+        words: word pieces.
+        edges: what drew the graph.
+
+    Raises:
+        InputError: see :func:`to_networkx`.
+    """
+    result = to_networkx(graph, words, edges)
+    for attributes in (result.graph, *result.nodes.values(), *result.edges.values()):
+        if "word" in attributes:
+            attributes["label"] = attributes["word"]
+        for name, value in list(attributes.items()):
+            value = ",".join(map(str, value)) if isinstance(value, list) else value
+            value = NOT_XML.sub("", value) if isinstance(value, str) else value
+            attributes[name] = value
+            if value is None or value == "":
+                del attributes[name]
+    with atomic_write(path, "wb") as file:
+        nx.write_graphml(result, file)
+
+
+def strongest_patterns(graph: DocumentGraph, edges: SocialEdges, ends: Tensor) -> Tensor:
+    """Return which pattern most explains each pair: that of largest lambda_x P_x(i, j); of equals, the first.
+
+    Args:
+        graph: one pair's graph, with what the patterns need.
+        edges: whose patterns, with their weights lambda.
+        ends: node ids of the pairs, ``[2, F]``.
+
+    Returns:
+        Places in ``edges.patterns``, ``[F]``; -1 where all patterns are 0.
+    """
+    lowest, highest = ends.amin(0), ends.amax(0)
+    parts = [(edges.weights[name], cast(Pattern, pattern)(graph)) for name, pattern in edges.patterns.items()]
+    share = torch.stack([weight * affinity.pair(lowest, highest) for weight, affinity in parts])
+    return torch.where(share.amax(0) > 0, share.argmax(0), -1)
 
 
 def one_graph(graph: DocumentGraph, words: Sequence[str] | None) -> tuple[DocumentGraph, list[str] | None]:
@@ -90,7 +160,7 @@ def one_graph(graph: DocumentGraph, words: Sequence[str] | None) -> tuple[Docume
     if words is not None and len(words) != size:
         pair = f"query {graph.query_id!r}, document {graph.document_id!r}"
         raise InputError(f"{pair}: expected a word for each of its {size} nodes, got {len(words)}")
-    return graph.cpu(), None if words is None else list(words)
+    return copy.copy(graph).cpu(), None if words is None else list(words)
 
 
 def node_weights(graph: DocumentGraph) -> dict[str, Tensor]:

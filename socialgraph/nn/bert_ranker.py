@@ -221,7 +221,8 @@ class BertRanker(
             if folder.is_dir() and not (folder / name).is_file():
                 raise CheckpointError(f"{folder}: no {name}; a saved model has config.json and model.safetensors")
         try:
-            return super().from_pretrained(pretrained_model_name_or_path, **options)
+            # strict: a key that does not fit would leave random weights where trained ones belong
+            return super().from_pretrained(pretrained_model_name_or_path, **{"strict": True, **options})
         except CheckpointError:
             raise
         except Exception as error:  # the hub, safetensors and torch each have errors of their own

@@ -11,8 +11,13 @@ import torch
 from conftest import document_batch
 
 from socialgraph.data import document_graph
+from socialgraph.edges import DynamicDistance, SocialEdges, StaticCentrality, StaticDistance
 from socialgraph.errors import InputError
 from socialgraph.inspect import to_networkx
+from socialgraph.inspect.networkx import strongest_patterns, to_graphml
+
+WEIGHTS = {"static_distance": 1.0, "static_centrality": 3.0, "dynamic_distance": 2.0}
+EDGES = SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance()], WEIGHTS, sparsity=0.8)
 
 
 def members(graph, number):
@@ -131,3 +136,76 @@ def test_a_graph_that_was_never_drawn_says_so():
     del graph.edge_index, graph.edge_weight
     with pytest.raises(InputError, match="build it with GraphBuilder"):
         to_networkx(graph)
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_edges_name_the_pattern_that_explains_them(batch, place):
+    graph = batch[place]
+    dense = {name: WEIGHTS[name] * pattern(graph).dense()[0] for name, pattern in EDGES.patterns.items()}
+    for i, j, at in to_networkx(graph, edges=EDGES).edges(data=True):
+        assert dense[at["pattern"]][i, j] == max(matrix[i, j] for matrix in dense.values())
+    assert "pattern" not in next(iter(to_networkx(batch[0]).edges(data=True)))[2]
+
+
+def test_every_pattern_explains_something(batch):
+    found = {at["pattern"] for *_, at in to_networkx(batch[2], edges=EDGES).edges(data=True)}
+    assert found == set(WEIGHTS)
+
+
+def test_edges_that_no_pattern_explains(batch):
+    graph = batch[0]
+    graph.query_ids = torch.full_like(graph.query_ids, 199_999)  # no match: dynamic distance abstains
+    del graph.dynamic_distance
+    edges = SocialEdges([DynamicDistance()])
+    assert {at["pattern"] for *_, at in to_networkx(graph, edges=edges).edges(data=True)} == {None}
+    both = torch.tensor([[0, 5], [5, 0]])
+    assert strongest_patterns(graph, edges, both).tolist() == [-1, -1]
+    again = SocialEdges({"one": StaticDistance(), "two": StaticDistance()})
+    assert strongest_patterns(graph, again, both).tolist() == [0, 0]  # of equals the first
+
+
+def test_the_graph_stays_as_it_was(batch):
+    graph = batch[0]
+    before = {key: value for key, value in graph.to_dict().items()}
+    to_networkx(graph, edges=EDGES)
+    assert graph.to_dict().keys() == before.keys()
+    assert all(graph[key] is value for key, value in before.items() if isinstance(value, torch.Tensor))
+
+
+def test_graphml_is_read_back(batch, tmp_path):
+    graph = batch[0]
+    graph.query_id, graph.document_id = "q & a", "<d>"
+    words = ["</node>", "$x$", "\x00\x1bhid\ud800den", "é漢", "\ufffe", "##ing", *["w"] * 64]
+    path = tmp_path / "graph.graphml"
+    to_graphml(graph, path, words, EDGES)
+    again, expected = nx.read_graphml(path, node_type=int), to_networkx(graph, words, EDGES)
+    assert again.graph["document_id"] == "<d>"
+    assert (again.graph["query_id"], again.graph["num_circles"]) == ("q & a", graph.num_circles)
+    assert set(again) == set(expected)
+    assert {frozenset(pair) for pair in again.edges} == {frozenset(pair) for pair in expected.edges}
+    for node, at in expected.nodes.items():
+        got = again.nodes[node]
+        assert got.get("circles", "") == ",".join(map(str, at["circles"]))
+        assert got.get("leads", "") == ",".join(map(str, at["leads"]))
+        assert (got["passage"], got["query_match"], got["position"]) == (at["passage"], at["query_match"], node)
+        assert got["tfidf"] == pytest.approx(at["tfidf"])
+        assert got.get("label") == got.get("word")
+    shown = ["</node>", "$x$", "hidden", "é漢", None, "##ing", "w"]
+    assert [again.nodes[node].get("word") for node in range(7)] == shown
+    for i, j, at in expected.edges(data=True):
+        got = again.edges[i, j]
+        assert (got["pattern"], got["weight"]) == (at["pattern"], pytest.approx(at["weight"]))
+        assert got.get("circles", "") == ",".join(map(str, at["circles"]))
+
+
+@pytest.mark.parametrize("place", [1, 3])
+def test_graphml_of_next_to_nothing(batch, place, tmp_path):
+    to_graphml(batch[place], tmp_path / "graph.graphml")
+    assert nx.read_graphml(tmp_path / "graph.graphml").number_of_nodes() == batch[place].num_nodes
+
+
+def test_graphml_without_passages_leaves_none_out(tmp_path):
+    graph = document_graph(torch.tensor([5, 6]), torch.tensor([6]), 0)
+    to_graphml(graph, tmp_path / "graph.graphml", ["a", "b"])
+    assert "passage" not in nx.read_graphml(tmp_path / "graph.graphml").nodes["0"]
+    assert "None" not in (tmp_path / "graph.graphml").read_text()

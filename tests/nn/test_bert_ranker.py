@@ -3,8 +3,9 @@
 import pytest
 import torch
 from conftest import document_batch
+from safetensors.torch import load_file, save_file
 
-from socialgraph.errors import OptionError
+from socialgraph.errors import CheckpointError, OptionError
 from socialgraph.nn import PARADE, Socialformer
 
 
@@ -48,3 +49,12 @@ def test_compiled_layers_compute_the_same_without_a_graph_break(tiny_bert, kind)
     assert len(graphs) == 2, "one for the layers in the middle, one for the last; other lengths compile nothing new"
     compiled = torch.autograd.grad(model(document_batch(lengths=(90, 30, 61))).sum(), model.layers[2].query.weight)
     torch.testing.assert_close(compiled, gradient)
+
+
+def test_a_saved_model_with_other_keys_is_refused(tiny_bert, tmp_path):
+    PARADE.from_backbone(tiny_bert[0]).save_pretrained(tmp_path / "saved")
+    weights = load_file(tmp_path / "saved" / "model.safetensors")
+    save_file({key.replace("layers.", "intra."): value for key, value in weights.items()},
+              tmp_path / "saved" / "model.safetensors")  # fmt: skip
+    with pytest.raises(CheckpointError, match="not a saved PARADE"):
+        PARADE.from_pretrained(tmp_path / "saved")

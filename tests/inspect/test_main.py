@@ -1,0 +1,150 @@
+"""``python -m socialgraph.inspect``: from the command line to a page, and mistakes in one line."""
+
+from __future__ import annotations
+
+import json
+import re
+import runpy
+import sys
+
+import pytest
+import torch
+
+from socialgraph.data import GraphBuilder, TermStatistics, Tokens, load_folder
+from socialgraph.edges import DynamicCentrality, DynamicDistance, SocialEdges, StaticCentrality, StaticDistance
+from socialgraph.inspect.__main__ import main, parser
+from socialgraph.inspect.leave_one_out import scores_without
+from socialgraph.nn import PARADE, Socialformer
+from socialgraph.partition import EdgeCircles, Windows
+
+QUERY = "w7 w30"
+
+
+@pytest.fixture
+def world(tiny_bert, tmp_path, monkeypatch):
+    """A folder with a small collection, a backbone and a text file; the program runs in it."""
+    generator = torch.Generator().manual_seed(0)
+    collection = tmp_path / "collection"
+    collection.mkdir()
+    texts = {f"d{n}": " ".join(f"w{i}" for i in torch.randint(0, 190, (60,), generator=generator)) for n in range(5)}
+    lines = (json.dumps({"doc_id": name, "text": text}) for name, text in texts.items())
+    (collection / "corpus.jsonl").write_text("\n".join(lines) + "\n")
+    (collection / "queries.test.tsv").write_text("q1\tw1\n")
+    (tmp_path / "mine.txt").write_text("w1 w2 w3 w7 w2 " * 5)
+    monkeypatch.chdir(tmp_path)
+    return tiny_bert[0]
+
+
+def page(path="report.html") -> dict:
+    with open(path, encoding="utf-8") as file:
+        return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', file.read())[1])
+
+
+def run(*arguments: str) -> None:
+    main(["--query", QUERY, "--collection", "collection", *arguments])
+
+
+def test_a_document_with_a_model(world, capsys):
+    torch.manual_seed(0)
+    Socialformer.from_backbone(world).save_pretrained("model")
+    run("--document", "d3", "--model", "model", "-k", "3", "--sparsity", "0.8", "--window", "16", "--length", "50")
+    assert "report.html (0." in capsys.readouterr().out
+    found = page()
+
+    documents = load_folder("collection").documents
+    tokens = Tokens(world, 50)
+    patterns = [StaticDistance(), StaticCentrality(), DynamicDistance(), DynamicCentrality(world)]
+    builder = GraphBuilder(
+        documents, tokens, TermStatistics.of(tokens, documents), SocialEdges(patterns, sparsity=0.8),
+        EdgeCircles(k=3), Windows(16), lazy=False,
+    )  # fmt: skip
+    graph = builder([("query", QUERY, "d3")])[0]
+    score, without = scores_without(Socialformer.from_pretrained("model").eval(), graph)
+    assert found["words"] == tokens.words(graph.input_ids)
+    assert (found["query"], found["document_id"]) == (QUERY, "d3")
+    assert found["score"] == pytest.approx(score, abs=1e-4)
+    assert [circle["without"] for circle in found["circles"]] == pytest.approx(list(without.values()), abs=1e-4)
+    assert sum(not circle["passage"] for circle in found["circles"]) == 3
+    for number, circle in enumerate(found["circles"]):
+        assert circle["members"] == graph.circle_index[0, graph.circle_index[1] == number].tolist()
+    assert set(found["edges"]["shares"]) == set(builder.edges.patterns)
+    assert dict(found["statistics"])["nodes"] == "50"
+
+
+def test_a_file_and_a_partition_of_ones_own(world, tmp_path, capsys):
+    (tmp_path / "inspected_module.py").write_text(
+        "from socialgraph.partition import Windows\n\n\n"
+        "class Thirds(Windows):\n    def __init__(self, k=16):\n        super().__init__(25 // k + 1)\n"
+    )
+    run(
+        "--file",
+        "mine.txt",
+        "--backbone",
+        world,
+        "--partition",
+        "inspected_module.Thirds",
+        "-k",
+        "3",
+        "--output",
+        "a/b.html",
+    )
+    found = page("a/b.html")
+    assert found["document_id"] == "mine.txt"
+    assert found["words"] == ["w1", "w2", "w3", "w7", "w2"] * 5
+    assert [len(circle["members"]) for circle in found["circles"] if not circle["passage"]] == [9, 9, 7]
+    assert found["score"] is None
+    assert str(tmp_path / "a" / "b.html") in capsys.readouterr().out
+    assert str(tmp_path) not in sys.path
+
+
+def test_sentences_cut_the_text_and_have_no_pattern(world):
+    run("--file", "mine.txt", "--backbone", world, "--partition", "sentences")
+    assert page()["edges"]["shares"] == {}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--document", "d9"], "collection has no document 'd9'"),
+        (["--document", "d1", "--collection", "nowhere"], "nowhere: no such folder"),
+        (["--document", "d1", "--partition", "egde"], "no partition is called 'egde'"),
+        (
+            ["--document", "d1", "--partition", "no_such_module.Mine"],
+            "--partition no_such_module.Mine: No module named",
+        ),
+        (["--document", "d1", "--partition", "json.loads"], "expected a subclass of socialgraph.partition.Partition"),
+        (["--document", "d1", "-k", "0"], "k, the number of circles, must be at least 1"),
+        (["--document", "d1", "--sparsity", "2"], "sparsity must lie between 0 and 1"),
+        (["--document", "d1", "--model", "nowhere/at/all"], "nowhere/at/all"),
+        (["--document", "d1", "--model", "model", "--model-class", "Nobody"], "socialgraph.nn has no model 'Nobody'"),
+        (["--document", "d1", "--model", "model"], "model: not a saved Socialformer"),
+        (["--file", "latin1.txt"], "latin1.txt: not UTF-8 text"),
+        (["--file", "nothing.txt"], "nothing.txt: No such file"),
+        (["--document", "d1", "--output", "mine.txt/page.html"], "mine.txt"),
+    ],
+)
+def test_mistakes_take_one_line(world, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    (tmp_path / "latin1.txt").write_bytes(b"caf\xe9")
+    if "model" in arguments:
+        PARADE.from_backbone(world).save_pretrained("model")
+    with pytest.raises(SystemExit) as stopped:
+        run(*arguments, "--backbone", world)
+    text = str(stopped.value)
+    assert text.startswith("error: ")
+    assert message in text
+    assert "\n" not in text
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_the_help_teaches(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["inspect", "--help"])
+    monkeypatch.delitem(sys.modules, "socialgraph.inspect.__main__")
+    with pytest.raises(SystemExit) as stopped:
+        runpy.run_module("socialgraph.inspect", run_name="__main__")
+    assert stopped.value.code == 0
+    told = capsys.readouterr().out
+    for action in parser()._actions:
+        assert all(option in told for option in action.option_strings)
+        assert action.help
+    assert told.count("socialgraph-inspect --query") >= 5

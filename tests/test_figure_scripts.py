@@ -1,0 +1,145 @@
+"""experiments/figure4.py, figure5.py and figure6.py: a picture and its numbers from one command each."""
+
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from omegaconf import OmegaConf
+
+from socialgraph.data import load_folder
+from socialgraph.data.trec import write_run
+from socialgraph.errors import OptionError
+
+EXPERIMENTS = Path(__file__).parents[1] / "experiments"
+ANIMALS = ["otter", "heron", "badger"]
+
+
+@pytest.fixture
+def tales(tmp_path):
+    """Return what a user types: a folder of three documents, 40 word pieces of which are read."""
+    folder = tmp_path / "tales"
+    folder.mkdir()
+    with open(folder / "corpus.jsonl", "w") as corpus:
+        for place, animal in enumerate(ANIMALS):
+            text = f"The {animal} went to the river with ${place} and saw a fish swim. " * 8 ** (place > 0)
+            corpus.write(json.dumps({"doc_id": animal, "text": text, "title": f"The {animal}"}) + "\n")
+    for split in ("train", "dev", "test"):
+        (folder / f"queries.{split}.tsv").write_text(
+            "".join(f"q-{a}\thow did the {a} $find a river\n" for a in ANIMALS)
+        )
+        (folder / f"qrels.{split}.txt").write_text("".join(f"q-{a} 0 {a} 1\n" for a in ANIMALS))
+    return ["data=folder", f"data.path={folder}", "data.label=tales", "document_length=40"]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Return what runs a script as if it was typed, and returns what it prints."""
+    monkeypatch.syspath_prepend(str(EXPERIMENTS))
+    monkeypatch.chdir(tmp_path)
+
+    def call(script, *typed):
+        monkeypatch.setattr(sys, "argv", [f"{script}.py", *typed])
+        importlib.import_module(script).main()
+        return capsys.readouterr().out
+
+    return call
+
+
+def drawn(folder, name):
+    """The numbers of a picture that is there."""
+    assert (folder / f"{name}.png").read_bytes()[:4] == b"\x89PNG"
+    return json.loads((folder / f"{name}.json").read_text())
+
+
+def test_figure4(tales, tmp_path, run):
+    run("figure4", *tales, "~edges.patterns.dynamic_centrality", "--dpi", "40")
+    numbers = drawn(tmp_path, "figure4")
+    assert numbers["word_pieces"] == 40
+    assert numbers["document"] in ("heron", "badger")  # the otter's tale is too short
+    assert numbers["query_id"] == f"q-{numbers['document']}"
+    assert "sparsity=0.9)" in numbers["edges"]
+    run("figure4", *tales, "~edges.patterns.dynamic_centrality", "--query", "a $fish", "--document", "otter")
+    assert drawn(tmp_path, "figure4")["document"] == "otter"
+
+
+def test_figure5(tales, tmp_path, run):
+    typed = [*tales, "~edges.patterns.dynamic_centrality", "partition.k=3", "partition.max_size=9"]
+    printed = run("figure5", *typed, "--sparsity", "0.9", "0.5", "--dpi", "40", "--output", "sizes.png")
+    numbers = drawn(tmp_path, "sizes")
+    assert set(numbers["documents"]) == {"heron", "badger"}
+    assert numbers["partitions"]["node-level"] == "NodeCircles(k=3, max_size=9, keep='first')"
+    for name in ("edge-level", "node-level"):
+        assert set(numbers["medians"][name]) == {"0.9", "0.5"}
+        for sizes in numbers["sizes"][name].values():
+            assert len(sizes) == 2
+            assert all(2 <= size <= 9 for found in sizes for size in found)
+    assert numbers["medians"]["edge-level"]["0.5"] == [9, 9, 9]
+    assert "edge-level     0.5: 9" in printed
+
+
+def test_figure6(tales, tmp_path, run):
+    from results import RowFiles
+    from rows import Row
+
+    folder = tmp_path / "results" / "tales" / "test"
+    folder.mkdir(parents=True)
+    collection = load_folder(tmp_path / "tales").name
+    ranks = {"ours": (1, 1, 2), "theirs": (3, 3, 3)}  # where each query finds its document
+
+    def write(row, seed, ranks, name=collection):
+        results = {}
+        for query, rank in zip(ANIMALS, ranks, strict=True):
+            others = iter(animal for animal in ANIMALS if animal != query)
+            results[f"q-{query}"] = {query if place == rank else next(others): 1.0 / place for place in (1, 2, 3)}
+        measures = {"RR@10": {query: 0.0 for query in results}}
+        RowFiles(folder, row, seed).write(Row(f"{row} $", {}, results, measures), {}, name)
+
+    for row in ranks:
+        write(row, 0, ranks[row])
+    write("ours", 1, (2, 2, 2))
+    typed = [*tales, "--results", str(tmp_path / "results"), "--measure", "RR@100", "--bounds", "64"]
+    run("figure6", *typed, "--rows", "ours,theirs")
+    short, long = drawn(tmp_path, "figure6")["buckets"]
+    assert short["queries"] == ["q-otter"]
+    assert short["means"] == pytest.approx({"ours $": (1 + 1 / 2) / 2, "theirs $": 1 / 3})
+    assert sorted(long["queries"]) == ["q-badger", "q-heron"]
+    assert long["means"] == pytest.approx({"ours $": (3 / 4 + 1 / 2) / 2, "theirs $": 1 / 3})
+
+    with pytest.raises(SystemExit, match=r"error: there is no finished row 'strange' in .*; there is: ours, theirs"):
+        run("figure6", *typed, "--rows", "strange")
+    write("old", 0, (1, 1, 1), "another")
+    with pytest.raises(SystemExit, match=r"old.0.json is about another, and the collection is tales: run the table"):
+        run("figure6", *typed, "--rows", "old")
+    write_run(folder / "theirs.0.run.gz", {}, "x")
+    with pytest.raises(SystemExit, match=r"is missing or not the one of theirs.0.json: run the table again"):
+        run("figure6", *typed, "--rows", "theirs")
+
+
+@pytest.mark.parametrize("script", ["figure4.py", "figure5.py", "figure6.py"])
+def test_help_teaches(script, tmp_path):
+    command = [sys.executable, EXPERIMENTS / script, "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0
+    assert f"python experiments/{script}" in done.stdout
+    assert "--output" in done.stdout
+
+
+def test_refusals_take_one_line(tales, tmp_path, run):
+    with pytest.raises(SystemExit, match=r"^error: --query and --document come together: give both or none$"):
+        run("figure4", "--query", "only")
+    with pytest.raises(SystemExit, match=r"^error: no relevant document of tales, split test, has 4000"):
+        run("figure5", *tales, "document_length=4000", "~edges.patterns.dynamic_centrality")
+    with pytest.raises(SystemExit, match=r"^error: sparsity must lie between 0 and 1"):
+        run("figure5", *tales, "~edges.patterns.dynamic_centrality", "--sparsity", "1.5")
+    with pytest.raises(SystemExit, match=r"^error: --output must end in .png, .svg or .pdf, got x.gif"):
+        run("figure4", *tales, "~edges.patterns.dynamic_centrality", "--output", "x.gif")
+
+
+def test_edges_without_patterns_are_refused(run):
+    from figures import social_edges
+
+    with pytest.raises(OptionError, match="the figure needs SocialEdges, which have patterns, got BigBirdEdges"):
+        social_edges(OmegaConf.create({"edges": {"_target_": "socialgraph.edges.BigBirdEdges"}}))
