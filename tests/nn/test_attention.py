@@ -5,6 +5,7 @@ import torch
 
 from socialgraph.errors import OptionError
 from socialgraph.nn import BACKENDS, BertConv, complete_edges, segment_attention
+from socialgraph.nn.segments import Segments
 
 
 def segments(sizes, heads=3, width=5, **options):
@@ -64,3 +65,20 @@ def test_a_conv_over_edges_hears_only_its_neighbours():
     assert torch.equal(after[1], before[1])
     with pytest.raises(OptionError, match="3 heads do not divide"):
         BertConv(8, 3, 16)
+
+
+@pytest.mark.parametrize("sizes", [[4, 1, 7, 9, 2, 30, 1], [0, 3, 0, 0, 2], [50], []])
+@pytest.mark.parametrize("rows", [1, 6, 20])
+def test_parts_of_the_rows_compute_the_same(monkeypatch, sizes, rows):
+    torch.manual_seed(0)
+    conv, ptr = BertConv(8, 2, 16), torch.tensor([0, *sizes]).cumsum(0)
+    x = torch.randn(int(ptr[-1]), 8, requires_grad=True)
+    conv.eval()
+    whole = conv.circles(x, ptr)
+    monkeypatch.setattr("socialgraph.nn.bert_conv.CACHE", 16 * rows)
+    parts = Segments(ptr).parts(rows)
+    assert [first for first, _, _ in parts[1:]] == [last for _, last, _ in parts[:-1]]
+    assert all(part.ptr.diff()[:-1].sum() < rows for _, _, part in parts), "no more than the last segment too much"
+    torch.testing.assert_close(conv.circles(x, ptr), whole, atol=1e-6, rtol=1e-5)
+    mine, want = (torch.autograd.grad(y.square().sum(), x)[0] for y in (conv.circles(x, ptr), whole))
+    torch.testing.assert_close(mine, want, atol=1e-5, rtol=1e-5)
