@@ -5,12 +5,14 @@ All read the same circles of the same documents with the same weights:
 * packed: our Socialformer, with the leaders' talk and without;
 * packed, compiled: the same after compile_layers() (torch.compile);
 * careful: transformers' BertModel over the circles, sorted by length and padded within batches of a token budget;
-* padded: the same over 32 groups of 133 tokens for each document, empty or not, as the released Socialformer does;
+* padded: the same over 32 groups of 133 tokens for each document, empty or not, as the released Socialformer does, all
+  groups of four documents at once;
+* padded, by document: the same, a document at a time, which fits a CPU's cache better;
 * matrix products alone: the linear layers of a BERT on these tokens and nothing else: what packed cannot beat but for
   its last layer, of which it computes leaders only.
 
-Inference and training steps, medians of rounds in turn, peak memory. JSON: benchmarks/results/exchange.json, with
---bf16 exchange-bf16.json.
+Inference and training steps, medians of rounds in turn, peak memory. JSON: benchmarks/results/exchange.json
+(exchange-<collection>-<lengths>-bf16.json with these options).
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from socialgraph.backbone import load_bert
-from socialgraph.data import GraphBuilder, TermStatistics, Tokens, load_pydocs
+from socialgraph.data import GraphBuilder, TermStatistics, Tokens, load_folder, load_pydocs
 from socialgraph.edges import DynamicDistance, SocialEdges, StaticCentrality, StaticDistance
 from socialgraph.nn import Socialformer, circle_sequences
 from socialgraph.partition import EdgeCircles, Windows
@@ -33,17 +35,20 @@ from socialgraph.partition import EdgeCircles, Windows
 GROUPS, WIDTH = 32, 133  # the released code: 16 passages and 16 circles, [CLS] + 3 + 128 + ... tokens each
 BUDGET = 8192  # tokens of a careful batch
 QUERY = "copy a file"
-INTRA, ALONE, COMPILED, CAREFUL, PADDED, BOUND = (
-    "packed", "packed, no inter-circle", "packed, compiled", "careful", "padded", "matrix products alone",
+INTRA, ALONE, COMPILED, CAREFUL, PADDED, SINGLY, BOUND = (
+    "packed", "packed, no inter-circle", "packed, compiled", "careful", "padded", "padded, by document",
+    "matrix products alone",
 )  # fmt: skip
 
 
 def main() -> None:
-    """Compare on pydocs documents of their own lengths."""
+    """Compare on documents of their own lengths, spread evenly over the collection."""
     options = parser(__doc__)
+    options.add_argument("--folder", help="a folder collection; without it pydocs")
     options.add_argument("--documents", type=int, default=8, help="how many")
     options.add_argument("--length", type=int, default=2048, help="word pieces of a document at most")
     options.add_argument("--shortest", type=int, default=0, help="only documents of so many word pieces or more")
+    options.add_argument("--longest", type=int, help="... and so many or fewer")
     options.add_argument("--rounds", type=int, default=5, help="rounds that count")
     options.add_argument("--backbone", default="minilm", help="a BERT: minilm, a hub id or a folder")
     options.add_argument("--bf16", action="store_true", help="bfloat16 autocast for all")
@@ -52,10 +57,11 @@ def main() -> None:
     options.add_argument("--peak", type=float, help="TFLOP/s of the device, for the share that is used (H200: 989)")
     args = options.parse_args()
     where = device()
-    collection = load_pydocs()
+    collection = load_folder(args.folder) if args.folder else load_pydocs()
     tokens = Tokens(args.backbone, max_document_length=args.length)
     counts = TermStatistics.count(map(tokens.document, collection.documents.values()), tokens.vocab_size)
-    names = [name for name, text in collection.documents.items() if tokens.document(text).numel() >= args.shortest]
+    sizes = {name: tokens.document(text).numel() for name, text in collection.documents.items()}
+    names = [name for name, size in sizes.items() if args.shortest <= size <= (args.longest or size)]
     names = names[:: max(1, len(names) // args.documents)][: args.documents]
     edges = SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance()])
     builder = GraphBuilder(
@@ -74,7 +80,8 @@ def main() -> None:
     sequences = circle_sequences(graph, packed.cls_token_id, packed.sep_token_id)
     bounds = sequences.ptr.tolist()
     texts = [sequences.token[a:b] for a, b in pairwise(bounds)]
-    careful, padded = careful_batches(texts, BUDGET), full_batches(texts, len(names) * GROUPS)
+    careful = careful_batches(texts, BUDGET)
+    padded, singly = (full_batches(texts, len(names) * GROUPS, at_once) for at_once in (4, 1))
     precision = torch.autocast(where.type, torch.bfloat16) if args.bf16 else contextlib.nullcontext()
 
     def plain(batches: list[tuple[Tensor, Tensor]], train: bool) -> Callable[[], None]:
@@ -116,7 +123,7 @@ def main() -> None:
 
     systems: dict[str, tuple[Callable, object]] = {
         INTRA: (ours, packed), ALONE: (ours, alone), COMPILED: (ours, compiled),
-        CAREFUL: (plain, careful), PADDED: (plain, padded), BOUND: (products, packed),
+        CAREFUL: (plain, careful), PADDED: (plain, padded), SINGLY: (plain, singly), BOUND: (products, packed),
     }  # fmt: skip
     if not args.compile:
         del systems[COMPILED]
@@ -151,7 +158,9 @@ def main() -> None:
     table(["step", "ms per document", "MB more at the peak", "of careful", "of packed"], rows)
     print(f"\n{len(names)} documents, {len(texts)} circles, {bounds[-1]} tokens; padding: careful "
           f"{shares['careful'] - 1:.1%}, padded {shares['padded'] - 1:.1%}")  # fmt: skip
-    write("exchange-bf16" if args.bf16 else "exchange", result)
+    lengths = f"-{args.shortest}-{args.longest or args.length}" if args.shortest or args.longest else ""
+    label = "exchange" + ("-wtq" if args.folder else "") + lengths + ("-bf16" if args.bf16 else "")
+    write(label, result)
 
 
 def operations(model: Socialformer, ptr: Tensor) -> int:
@@ -174,11 +183,12 @@ def careful_batches(texts: list[Tensor], budget: int) -> list[tuple[Tensor, Tens
     return [*batches, padded_batch(batch, len(batch[-1]))]
 
 
-def full_batches(texts: list[Tensor], amount: int) -> list[tuple[Tensor, Tensor]]:
-    """Pad every text to WIDTH and their number to ``amount``, GROUPS in a batch."""
+def full_batches(texts: list[Tensor], amount: int, documents: int) -> list[tuple[Tensor, Tensor]]:
+    """Pad every text to WIDTH and their number to ``amount``, the groups of some documents in a batch."""
     nothing = [texts[0].new_tensor([101, 102])] * (amount - len(texts))
     texts = [text[:WIDTH] for text in texts] + nothing
-    return [padded_batch(texts[i : i + GROUPS], WIDTH) for i in range(0, amount, GROUPS)]
+    step = documents * GROUPS
+    return [padded_batch(texts[i : i + step], WIDTH) for i in range(0, amount, step)]
 
 
 def padded_batch(texts: list[Tensor], width: int) -> tuple[Tensor, Tensor]:

@@ -3,7 +3,7 @@
 Our recipes (all with their graphs built from text) beside
 
 * padded groups: the Socialformer's own graphs and circles, read by transformers' BertModel with the same weights as 32
-  groups of 133 tokens for each document, empty or not, as the released Socialformer does;
+  groups of 133 tokens for each document, empty or not, as the released Socialformer does, four documents at a time;
 * transformers' LongformerModel and BigBirdModel of MiniLM's size;
 * a sentence-transformers CrossEncoder doing MaxP over the same windows.
 
@@ -17,7 +17,7 @@ from __future__ import annotations
 import contextlib
 import random
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ from transformers import BigBirdConfig, BigBirdModel, LongformerConfig, Longform
 from socialgraph.backbone import load_bert, load_tokenizer, locate
 from socialgraph.data import Collection, GraphBuilder, TermStatistics, Tokens, WeightCache, load_folder, load_pydocs
 from socialgraph.nn import circle_sequences
-from socialgraph.ranking import BM25, rerank, retrieve_candidates
+from socialgraph.ranking import rerank
 
 LENGTH = 2048
 WINDOW = 128
@@ -44,7 +44,7 @@ CONF = Path(__file__).parents[1] / "experiments" / "conf"
 
 
 def main() -> None:
-    """Time all systems on candidates of the test queries, drawn at random."""
+    """Time all systems on documents of the whole collection, drawn at random, each with a random test query."""
     options = parser(__doc__)
     options.add_argument("recipe", nargs="*", default=RECIPES, help="of experiments/conf/recipe")
     options.add_argument("--folder", help="a folder collection; without it pydocs")
@@ -54,18 +54,15 @@ def main() -> None:
     options.add_argument("--rounds", type=int, default=3, help="rounds that count")
     options.add_argument("--bf16", action="store_true", help="bfloat16 autocast for all")
     args = options.parse_args()
-    collection = load_folder(args.folder, candidates="bm25") if args.folder else load_pydocs()
-    collection = retrieve_candidates(collection, BM25(), 20)
+    collection = load_folder(args.folder, candidates=None) if args.folder else load_pydocs()
     test = collection["test"]
     reader = Tokens("minilm", max_document_length=LENGTH)
-
-    def fits(document: str) -> bool:
-        size = reader.document(collection.documents[document]).numel()
-        return args.shortest <= size and (args.longest is None or size <= args.longest)
-
-    pairs = [(query, document) for query, scores in (test.candidates or {}).items() for document in scores]
-    random.Random(0).shuffle(pairs)
-    pairs = [pair for pair in pairs[: 40 * args.pairs] if fits(pair[1])][: args.pairs]
+    draw = random.Random(0)
+    names, queries = list(collection.documents), list(test.queries)
+    draw.shuffle(names)
+    sizes = ((name, reader.document(collection.documents[name]).numel()) for name in names)
+    fitting = (name for name, size in sizes if args.shortest <= size <= (args.longest or size))
+    pairs = [(draw.choice(queries), name) for name in islice(fitting, args.pairs)]
     texts = [(test.queries[query], collection.documents[document].full_text) for query, document in pairs]
     words = sum(reader.document(collection.documents[document]).numel() for _, document in pairs)
 
@@ -145,7 +142,7 @@ def padded(collection: Collection, queries: dict[str, str], pairs: list[tuple[st
             graph = builder([(query, queries[query], document) for query, document in part])
             sequences = circle_sequences(graph, cls, sep)
             texts = [sequences.token[a:b] for a, b in pairwise(sequences.ptr.tolist())]
-            for ids, mask in full_batches(texts, len(part) * GROUPS):
+            for ids, mask in full_batches(texts, len(part) * GROUPS, len(part)):
                 bert(input_ids=ids, attention_mask=mask)
 
     return read
