@@ -39,16 +39,16 @@ class Segments:
         self._widest: int | None = None
         self._bounds: Tensor | None = None
         self._padded: tuple[list[PaddedBlock], Tensor] | None = None
-        self._parts: dict[int, list[tuple[int, int, Segments]]] = {}
+        self._parts: dict[int, list[tuple[int, Segments]]] = {}
 
-    def parts(self, rows: int) -> list[tuple[int, int, Segments]]:
-        """Cut the rows between segments, into parts of about so many: first row, last row + 1, the part's segments."""
+    def parts(self, rows: int) -> list[tuple[int, Segments]]:
+        """Cut the rows between segments, into parts of about so many: the number of rows and the segments of each."""
         if rows not in self._parts:
             part = torch.div(self.ptr[:-1], rows, rounding_mode="floor")  # of each segment
             count = torch.unique_consecutive(part, return_counts=True)[1]
             first = (count.cumsum(0) - count).tolist()
             pieces = [self.ptr[i : i + n + 1] for i, n in zip(first, count.tolist(), strict=True)]
-            self._parts[rows] = [(int(p[0]), int(p[-1]), Segments(p - p[0])) for p in pieces]
+            self._parts[rows] = [(int(p[-1] - p[0]), Segments(p - p[0])) for p in pieces]
         return self._parts[rows]
 
     @property
