@@ -99,7 +99,7 @@ class BertConv(MessagePassing):
         parts = segments.parts(max(1, CACHE // self.intermediate_size))
         if len(parts) < 2:
             return self._circles(x, segments, backend)
-        rows = x.split([amount for amount, _ in parts])  # not slices: each one's gradient would be as long as x
+        rows = torch.split(x, [amount for amount, _ in parts])  # not slices: each one's gradient would be as long as x
         return torch.cat([self._circles(some, part, backend) for some, (_, part) in zip(rows, parts, strict=True)])
 
     def leaders(self, x: Tensor, ptr: Tensor, leader: Tensor) -> Tensor:
