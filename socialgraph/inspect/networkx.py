@@ -131,21 +131,36 @@ def to_graphml(
         nx.write_graphml(result, file)
 
 
-def strongest_patterns(graph: DocumentGraph, edges: SocialEdges, ends: Tensor) -> Tensor:
-    """Return which pattern most explains each pair: that of largest lambda_x P_x(i, j); of equals, the first.
+@torch.no_grad()
+def pattern_parts(graph: DocumentGraph, edges: SocialEdges, ends: Tensor) -> Tensor:
+    """Return what each pattern adds to each pair, lambda_x P_x(i, j): ``[patterns, F]``, in the order of ``edges``.
 
     Args:
         graph: one pair's graph, with what the patterns need.
         edges: whose patterns, with their weights lambda.
         ends: node ids of the pairs, ``[2, F]``.
+    """
+    lowest, highest = ends.amin(0), ends.amax(0)
+    parts = [
+        edges.weights[name] * cast(Pattern, pattern)(graph).pair(lowest, highest)
+        for name, pattern in edges.patterns.items()
+    ]
+    return torch.stack(parts).clamp(min=0.0)
+
+
+def strongest_patterns(graph: DocumentGraph, edges: SocialEdges, ends: Tensor) -> Tensor:
+    """Return which pattern most explains each pair: that of largest lambda_x P_x(i, j); of equals, the first.
+
+    Args:
+        graph: see :func:`pattern_parts`, as the rest.
+        edges: whose patterns.
+        ends: node ids of the pairs.
 
     Returns:
         Places in ``edges.patterns``, ``[F]``; -1 where all patterns are 0.
     """
-    lowest, highest = ends.amin(0), ends.amax(0)
-    parts = [(edges.weights[name], cast(Pattern, pattern)(graph)) for name, pattern in edges.patterns.items()]
-    share = torch.stack([weight * affinity.pair(lowest, highest) for weight, affinity in parts])
-    return torch.where(share.amax(0) > 0, share.argmax(0), -1)
+    part = pattern_parts(graph, edges, ends)
+    return torch.where(part.amax(0) > 0, part.argmax(0), -1)
 
 
 def one_graph(graph: DocumentGraph, words: Sequence[str] | None) -> tuple[DocumentGraph, list[str] | None]:

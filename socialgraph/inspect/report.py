@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from importlib import resources
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,11 +17,10 @@ from torch import Tensor
 from socialgraph.data.graph import DocumentGraph
 from socialgraph.edges.dynamic_distance import query_match
 from socialgraph.edges.layout import documents
-from socialgraph.edges.pattern import Pattern
 from socialgraph.edges.social import SocialEdges
 from socialgraph.errors import InputError
 from socialgraph.inspect.describe import describe
-from socialgraph.inspect.networkx import circles_of, friendships, meetings, node_weights, one_graph
+from socialgraph.inspect.networkx import circles_of, friendships, meetings, node_weights, one_graph, pattern_parts
 
 
 def report(
@@ -133,13 +132,7 @@ def pattern_shares(graph: DocumentGraph, edges: SocialEdges, ends: Tensor) -> di
     Returns:
         A share for each name, see :func:`report`; all 0 where every pattern abstains.
     """
-    with torch.no_grad():
-        parts = torch.stack(
-            [
-                edges.weights[name] * cast(Pattern, pattern)(graph).pair(ends[0], ends[1])
-                for name, pattern in edges.patterns.items()
-            ]
-        ).clamp(min=0.0)
+    parts = pattern_parts(graph, edges, ends)
     total = parts.sum(0)
     shares = (parts / torch.where(total > 0, total, 1.0)).cpu()
     return dict(zip(edges.patterns, shares, strict=True))

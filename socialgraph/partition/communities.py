@@ -12,7 +12,7 @@ from torch_geometric.utils import cumsum
 from torch_geometric.utils.sparse import index2ptr
 
 from socialgraph.errors import OptionError
-from socialgraph.partition.partition import Partition
+from socialgraph.partition.partition import Partition, check_sizes
 
 
 class Communities(Partition):
@@ -41,10 +41,7 @@ class Communities(Partition):
 
     def __init__(self, k: int = 16, max_size: int = 128) -> None:
         super().__init__()
-        if k < 1:
-            raise OptionError(f"k, the number of circles, must be at least 1, got {k}")
-        if max_size < 2:
-            raise OptionError(f"max_size must be at least 2 (a leader and a friend), got {max_size}")
+        check_sizes(k, max_size)
         self.k = k
         self.max_size = max_size
 

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 from torch_geometric.utils import scatter
 
-from socialgraph.errors import OptionError
-from socialgraph.partition.partition import Partition
+from socialgraph.partition.partition import Partition, check_sizes
 from socialgraph.partition.remaining import Drawable, Group, PaddedGraph, StoredGraph
 
 
@@ -53,10 +52,7 @@ class ExpectedCircles(Partition):
 
     def __init__(self, k: int = 16, max_size: int = 128) -> None:
         super().__init__()
-        if k < 1:
-            raise OptionError(f"k, the number of circles, must be at least 1, got {k}")
-        if max_size < 2:
-            raise OptionError(f"max_size must be at least 2 (a leader and a friend), got {max_size}")
+        check_sizes(k, max_size)
         self.k = k
         self.max_size = max_size
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from socialgraph.errors import OptionError
-from socialgraph.partition.partition import Partition
+from socialgraph.partition.partition import Partition, check_sizes
 from socialgraph.partition.remaining import DenseGraph, Drawable, DrawnGraph, RemainingGraph, StoredGraph
 
 RULES = ("strongest", "first")
@@ -36,10 +36,7 @@ class FriendCircles(Partition):
 
     def __init__(self, k: int = 16, max_size: int = 128, keep: str = "strongest") -> None:
         super().__init__()
-        if k < 1:
-            raise OptionError(f"k, the number of circles, must be at least 1, got {k}")
-        if max_size < 2:
-            raise OptionError(f"max_size must be at least 2 (a leader and a friend), got {max_size}")
+        check_sizes(k, max_size)
         if keep not in RULES:
             raise OptionError(f"keep must be one of {', '.join(RULES)}, got {keep!r}")
         self.k = k

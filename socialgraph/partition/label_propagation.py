@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from socialgraph.partition.communities import Communities, disjoint
-from socialgraph.partition.louvain import to_networkx
+from socialgraph.partition.louvain import weighted_graph
 
 
 class LabelPropagation(Communities):
@@ -31,7 +31,7 @@ class LabelPropagation(Communities):
 
     def communities(self, edge_index: Tensor, edge_weight: Tensor | None, num_nodes: int) -> Tensor:
         """Return the communities; see :meth:`Communities.communities`."""
-        graph = to_networkx(edge_index, None, num_nodes)
+        graph = weighted_graph(edge_index, None, num_nodes)
         label = torch.empty(num_nodes, dtype=torch.long)
         for number, nodes in enumerate(nx.community.label_propagation_communities(graph)):
             label[list(nodes)] = number

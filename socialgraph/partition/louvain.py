@@ -42,7 +42,7 @@ class Louvain(Communities):
 
     def communities(self, edge_index: Tensor, edge_weight: Tensor | None, num_nodes: int) -> Tensor:
         """Return the communities; see :meth:`Communities.communities`."""
-        graph = to_networkx(edge_index, edge_weight, num_nodes)
+        graph = weighted_graph(edge_index, edge_weight, num_nodes)
         label = torch.empty(num_nodes, dtype=torch.long)
         found = nx.community.louvain_communities(graph, resolution=self.resolution, seed=self.seed)
         for number, nodes in enumerate(found):
@@ -56,7 +56,7 @@ class Louvain(Communities):
         )
 
 
-def to_networkx(edge_index: Tensor, edge_weight: Tensor | None, num_nodes: int) -> nx.Graph:
+def weighted_graph(edge_index: Tensor, edge_weight: Tensor | None, num_nodes: int) -> nx.Graph:
     """Return the graph as networkx knows it."""
     graph = nx.Graph()
     graph.add_nodes_from(range(num_nodes))

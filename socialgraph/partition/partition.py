@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from socialgraph.errors import OptionError
+
 
 class Partition(torch.nn.Module):
     """Base class of all partitions: says who meets in which circle.
@@ -38,3 +40,15 @@ class Partition(torch.nn.Module):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
+
+
+def check_sizes(k: int, max_size: int) -> None:
+    """Refuse a number of circles, or of members of a circle, that is none.
+
+    Raises:
+        OptionError: k < 1 or max_size < 2.
+    """
+    if k < 1:
+        raise OptionError(f"k, the number of circles, must be at least 1, got {k}")
+    if max_size < 2:
+        raise OptionError(f"max_size must be at least 2 (a leader and a friend), got {max_size}")
