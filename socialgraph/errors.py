@@ -17,6 +17,14 @@ class CheckpointError(SocialgraphError, ValueError):
     """A model folder that cannot be used. The message names the file or the key."""
 
 
+class OutputError(SocialgraphError, OSError):
+    """A folder that cannot be written: full, closed, or in use. The message says which, and what to do."""
+
+
+class TooLargeError(SocialgraphError, RuntimeError):
+    """A document or a group that does not fit in memory even alone. The message names it, and what to lower."""
+
+
 class LawError(SocialgraphError, AssertionError):
     """A strategy that breaks a law. The message names the strategy, the law, the graph and the offender.
 

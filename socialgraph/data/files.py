@@ -1,9 +1,11 @@
-"""Reading and writing files so that a file is whole or it is not there."""
+"""Reading and writing files so that a file is whole or it is not there; folders that one process writes at a time."""
 
 from __future__ import annotations
 
+import errno
 import gzip
 import os
+import shutil
 import tempfile
 import zlib
 from collections.abc import Iterator
@@ -11,8 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from socialgraph.errors import InputError
+from filelock import FileLock, Timeout
 
+from socialgraph.errors import InputError, OutputError
+
+#: no room on the disk, over the user's quota, a file larger than is allowed
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -27,12 +33,18 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[A
     Args:
         path: The file to write. Text is UTF-8 with `\n` line ends on every platform.
         mode: `"w"` for text, `"wb"` for bytes.
+
+    Raises:
+        OutputError: The folder is closed, or the disk is full. What was there before is still there.
     """
     if mode not in ("w", "wb"):
         raise ValueError(f"mode must be 'w' or 'wb', got {mode!r}")
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    except OSError as error:
+        raise _unwritable(target, error) from error
     beside = Path(name)
     try:
         text = {"encoding": "utf-8", "newline": "\n"} if mode == "w" else {}
@@ -44,10 +56,16 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[A
         # file.
         beside.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
         os.replace(beside, target)
-    except BaseException:
+    except BaseException as error:
         beside.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno in _FULL:
+            raise _unwritable(target, error) from error
         raise
     _sync_folder(target.parent)
+
+
+def _unwritable(path: Path, error: OSError) -> OutputError:
+    return OutputError(f"{path}: cannot be written ({error.strerror or error}); free the disk or choose another folder")
 
 
 def _umask() -> int:
@@ -65,6 +83,51 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def check_room(folder: str | os.PathLike[str], size: int = 0) -> None:
+    """Make a folder and write a file there, so that a closed folder or a full disk shows before hours of work.
+
+    Args:
+        folder: it is made where it is missing.
+        size: bytes that will be written.
+
+    Raises:
+        OutputError: it cannot be written, or its disk has less room.
+    """
+    place = Path(folder)
+    with atomic_write(place / ".room", "wb") as file:
+        file.write(b"room")
+    (place / ".room").unlink(missing_ok=True)
+    free = shutil.disk_usage(place).free
+    if free < size:
+        raise OutputError(
+            f"{place}: {size / 1e9:.1f} GB will be written and {free / 1e9:.1f} GB are free; "
+            "free the disk or choose another folder"
+        )
+
+
+@contextmanager
+def only_here(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Hold a folder: another process that asks for it is refused. A process that dies lets go of it.
+
+    The lock is the operating system's, on a hidden file in the folder.
+
+    Raises:
+        OutputError: another process holds it, or the folder cannot be written.
+    """
+    check_room(folder)
+    lock = FileLock(Path(folder) / ".lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise OutputError(
+            f"{folder}: another process writes there; wait for it, stop it, or choose another folder"
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def cache_folder(cache: str | os.PathLike[str] | None = None) -> Path:
