@@ -3,7 +3,7 @@ VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 
-.PHONY: help run test lint test-scatter clean
+.PHONY: help run test lint test-scatter test-lowest clean
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -11,15 +11,19 @@ help: ## what there is
 run: $(VENV)/.run ## train and compare PARADE and Socialformer on the documentation of Python (about 8 minutes)
 	$(BIN)/python experiments/run.py
 
+# one thread for each worker: several workers on the same cores would wait for each other
 test: $(VENV)/.test ## all tests
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 8
 
 lint: $(VENV)/.test ## style and types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
 test-scatter: $(VENV)/.scatter ## the same results with torch-scatter (builds it once, about 5 minutes)
-	$(BIN)/python -m pytest tests/test_scatter.py tests/nn tests/partition tests/edges
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 8 tests/test_scatter.py tests/nn tests/partition tests/edges
+
+test-lowest: $(VENV)-lowest/.test ## a part of the tests with the lowest versions that pyproject.toml allows
+	OMP_NUM_THREADS=1 $(VENV)-lowest/bin/python -m pytest -n auto --maxprocesses 8 tests/nn tests/ranking tests/data tests/test_run.py
 
 $(VENV)/.venv:
 	$(PYTHON) -m venv $(VENV)
@@ -31,6 +35,17 @@ $(VENV)/.run: $(VENV)/.venv pyproject.toml constraints.txt
 
 $(VENV)/.test: $(VENV)/.venv pyproject.toml constraints.txt
 	$(BIN)/pip install -q -c constraints.txt -e '.[offline,partitions,inspect,dev]'
+	touch $@
+
+# PyTorch is the one of constraints.txt unless you say otherwise: its lower bound has no small build for CPUs
+# (make test-lowest TORCH=2.11.0 takes several GB).
+TORCH ?= $(shell sed -n 's/^torch==//p' constraints.txt)
+$(VENV)-lowest/.test: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)-lowest
+	grep -oE '"[A-Za-z0-9-]+>=[0-9.]+"' pyproject.toml | tr -d '"' | sed 's/>=/==/' | grep -vE '^(torch|setuptools)==' \
+	  > $(VENV)-lowest/lowest.txt
+	echo "torch==$(TORCH)" >> $(VENV)-lowest/lowest.txt
+	$(VENV)-lowest/bin/pip install -q -c $(VENV)-lowest/lowest.txt -e '.[offline,dev]'
 	touch $@
 
 # torch-scatter comes as source and is built against the installed torch; the wheel is kept for the next time, by
@@ -46,4 +61,4 @@ $(VENV)/.scatter: $(VENV)/.test
 	touch $@
 
 clean: ## remove the virtual environment
-	rm -rf $(VENV)
+	rm -rf $(VENV) $(VENV)-lowest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,8 +10,13 @@ from pathlib import Path
 
 
 def begin() -> None:
-    """Say that a slow import comes, and find a class in the user's own folder, such as my_module.MyPartition."""
-    if "--help" not in sys.argv:
+    """Say that a slow import comes, and find a class in the user's own folder, such as my_module.MyPartition.
+
+    Of several processes only the first one writes: the others have no output folder and no log.
+    """
+    if int(os.environ.get("RANK", "0")) > 0:
+        sys.argv += ["hydra.run.dir=.", "hydra.output_subdir=null", "hydra/job_logging=none"]
+    elif "--help" not in sys.argv:
         print("socialgraph: loading PyTorch and transformers ...", flush=True)
     sys.path.insert(0, str(Path.cwd()))
 
@@ -21,6 +27,7 @@ def one_line_errors() -> Iterator[None]:
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
 
+    from socialgraph.data.collection import shown
     from socialgraph.errors import SocialgraphError
 
     try:
@@ -29,4 +36,4 @@ def one_line_errors() -> Iterator[None]:
         cause: BaseException | None = error
         while cause is not None and not isinstance(cause, SocialgraphError):
             cause = cause.__cause__  # hydra wraps what a class says into an error of its own
-        sys.exit(f"error: {cause or str(error).splitlines()[0]}")
+        sys.exit(shown(f"error: {cause or str(error).splitlines()[0]}"))

@@ -4,7 +4,6 @@ python experiments/compare.py --help explains the options.
 """
 
 import sys
-from pathlib import Path
 
 from app import begin, one_line_errors
 
@@ -21,8 +20,7 @@ def main(config: DictConfig) -> None:
     with one_line_errors():
         from sweep import make_sweep
 
-        hydra_config = HydraConfig.get()
-        make_sweep(config, AXES, list(hydra_config.overrides.task), Path(hydra_config.runtime.output_dir))
+        make_sweep(config, AXES, list(HydraConfig.get().overrides.task))
 
 
 if __name__ == "__main__":

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from files import versions, write_json, write_text
+from files import held, versions, write_json, write_text
 from omegaconf import DictConfig, OmegaConf
+from results import plain, row_config
 from rows import Recipe, Row, Task, load_task, make_row
+from unfinished import Unfinished
 
 from socialgraph import ranking
 from socialgraph.data import GraphBuilder, write_run
 from socialgraph.data.collection import Run
+from socialgraph.ranking import processes
 
 log = logging.getLogger("socialgraph")
 
@@ -29,25 +33,37 @@ class System:
 
 
 def compare(config: DictConfig, folder: Path, started: float) -> None:
-    """Run the whole comparison and write everything into ``folder``."""
+    """Run the whole comparison and write everything into ``folder``; a run that was killed goes on there.
+
+    Raises:
+        OutputError: another run writes there, or it cannot be written.
+    """
+    with held(folder) as place:
+        compare_there(config, place, started)
+
+
+def compare_there(config: DictConfig, folder: Path, started: float) -> None:
+    """Do it, with the folder held."""
     logging.captureWarnings(True)
     write_text(folder / "config.yaml", OmegaConf.to_yaml(config, resolve=True))
     write_json(folder / "versions.json", versions())
     log.info("results go to %s", folder)
-    recipes = [Recipe(config.baseline), Recipe(config.recipe)]
+    recipes = {part: Recipe(config[part]) for part in ("baseline", "recipe")}
     task = load_task(config)
     first = System(task.first_stage, task.dev.candidates or {}, task.test.candidates or {})
     systems = {first.name: first}
-    for recipe in {recipe.name: recipe for recipe in recipes}.values():
-        row = make_row(config, recipe, task, folder / "checkpoints", folder / "models")
+    for part, recipe in {recipe.name: (part, recipe) for part, recipe in recipes.items()}.values():
+        unfinished = Unfinished(folder / "unfinished" / plain(recipe.name), row_config(config, part))
+        row = make_row(config, recipe, task, unfinished, folder / "models")
         write_json(folder / "training" / f"{row.name}.json", row.training)
         for system in alone_and_mixed(row, first, task, config.measures[0]):
             systems[system.name] = system
         for system in systems.values():
             name = system.name.replace(" ", "")
-            write_run(folder / "runs" / f"{name}.dev.txt", system.dev, name)
-            write_run(folder / "runs" / f"{name}.test.txt", system.test, name)
-        if recipe.circles is not None and row.builder is not None:
+            if processes.is_first():
+                write_run(folder / "runs" / f"{name}.dev.txt", system.dev, name)
+                write_run(folder / "runs" / f"{name}.test.txt", system.test, name)
+        if recipe.circles is not None and row.builder is not None and processes.is_first():
             picture(row.builder, task, folder / "graph.png")
 
     measures = list(config.measures)
@@ -57,22 +73,24 @@ def compare(config: DictConfig, folder: Path, started: float) -> None:
     table = (
         f"{task.collection.name}: {len(task.test.qrels)} test queries, {config.trainer.groups} training groups, "
         f"documents of {lengths(config)} word pieces\n\n"
-        f"{markdown(list(systems.values()), results, measures[:2], recipes[0].name)}"
+        f"{markdown(list(systems.values()), results, measures[:2], recipes['baseline'].name)}"
     )
     write_text(folder / "table.md", table + "\n")
-    print(f"\n{table}\n", flush=True)
+    if processes.is_first():
+        print(f"\n{table}\n", flush=True)
+    shutil.rmtree(folder / "unfinished", ignore_errors=True)
     log.info("done in %.0f s; everything is in %s", time.perf_counter() - started, folder)
 
 
 def alone_and_mixed(row: Row, first: System, task: Task, measure: str) -> list[System]:
     """Return a row as it is, and interpolated with the first stage by the weight that is best on dev."""
-    alone = System(row.name, row.dev, row.test, row.seconds)
+    alone = System(row.name, row.dev.run, row.test.run, row.test.seconds)
     if row.builder is None:  # a first stage itself
         return [alone]
-    weight = ranking.choose_weight(first.dev, row.dev, task.dev.qrels, measure)
+    weight = ranking.choose_weight(first.dev, row.dev.run, task.dev.qrels, measure)
     log.info("%s: weight of %s in the interpolation, chosen on dev: %.2f", row.name, first.name, weight)
-    dev, test = (ranking.interpolate(*runs, weight) for runs in ((first.dev, row.dev), (first.test, row.test)))
-    return [alone, System(f"{row.name} + {first.name}", dev, test, row.seconds)]
+    dev, test = (ranking.interpolate(*runs, weight) for runs in ((first.dev, row.dev.run), (first.test, row.test.run)))
+    return [alone, System(f"{row.name} + {first.name}", dev, test, row.test.seconds)]
 
 
 def lengths(config: DictConfig) -> str:

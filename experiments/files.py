@@ -1,14 +1,17 @@
-"""What the scripts write: text and JSON, whole or not at all, and versions."""
+"""What the scripts write: text and JSON, whole or not at all, versions, and folders that one run holds."""
 
 from __future__ import annotations
 
 import json
 import platform
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from socialgraph.data.files import atomic_write
+from socialgraph.data.files import atomic_write, only_here
+from socialgraph.ranking import processes
 
 
 def versions() -> dict[str, str]:
@@ -17,8 +20,22 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version(), "machine": platform.machine()} | {p: version(p) for p in packages}
 
 
+@contextmanager
+def held(folder: Path) -> Iterator[Path]:
+    """Hold an output folder for a run, of one process or of several together.
+
+    Raises:
+        OutputError: another run holds it, or it cannot be written.
+    """
+    folder = processes.from_first(folder)
+    with only_here(folder) if processes.is_first() else nullcontext():
+        yield folder
+
+
 def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
+    """Write a file whole or not at all; of several processes the first does it."""
+    if not processes.is_first():
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as file:
         file.write(text)

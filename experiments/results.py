@@ -6,28 +6,45 @@ import hashlib
 import json
 import re
 from pathlib import Path
-from typing import Any
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
 
 from files import versions, write_json
 from omegaconf import DictConfig, OmegaConf
-from rows import Row
 
 from socialgraph.data import write_run
+from socialgraph.ranking import processes
+
+if TYPE_CHECKING:
+    from rows import Ranked, Row
 
 
-def results_folder(config: DictConfig) -> Path:
-    """Return the folder of a collection's and split's results."""
-    label = re.sub(r"[^\w.-]+", "-", str(config.data.label)).strip("-.")
-    return Path(config.results) / label / str(config.data.splits.test)
+def results_folder(config: DictConfig, split: str | None = None) -> Path:
+    """Return the folder of a collection's and split's results; without a split that of the test split."""
+    return Path(config.results) / plain(config.data.label) / plain(split or config.data.splits.test)
 
 
-def row_config(config: DictConfig) -> dict[str, Any]:
-    """Return what a row depends on: its recipe, with all that it refers to, and what all recipes share."""
+def plain(name: Any) -> str:
+    """Return a name as one folder of that name: nothing in it leads elsewhere."""
+    return re.sub(r"[^\w.-]+", "-", str(name)).strip("-.") or "-"
+
+
+def row_config(config: DictConfig, recipe: str = "recipe", split: str | None = None) -> dict[str, Any]:
+    """Return what a row depends on: its recipe, with all that it refers to, and what all recipes share.
+
+    Args:
+        config: of a script.
+        recipe: where the row's recipe stands in it.
+        split: the one of several test splits that it is about.
+    """
     whole: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]
-    kept = {key: whole[key] for key in ("backbone", "data", "measures", "query_length", "recipe", "seed", "trainer")}
-    for how in ("resume", "compile"):  # these change times, not results
+    kept = {key: whole[key] for key in ("backbone", "data", "measures", "query_length", "seed", "trainer")}
+    kept["recipe"] = whole[recipe]
+    for how in ("save_every", "compile"):  # these change times, not results
         kept["trainer"].pop(how)
     kept["data"].pop("label")
+    if split is not None:
+        kept["data"]["splits"]["test"] = split
     return kept
 
 
@@ -41,6 +58,7 @@ class RowFiles:
         self.name = f"{row}, seed {seed}"
         self.run = folder / f"{row}.{seed}.run.gz"
         self.json = folder / f"{row}.{seed}.json"
+        self.unfinished = folder / ".unfinished" / f"{row}.{seed}"
 
     def read(self, config: dict[str, Any]) -> tuple[dict[str, Any] | None, str]:
         """Return the row's JSON if it stands; otherwise None, and why the row must be run."""
@@ -57,27 +75,34 @@ class RowFiles:
             return None, f"changed: {', '.join(changed)}"
         return found, "finished"
 
-    def write(self, row: Row, config: dict[str, Any], collection: str, **more: Any) -> dict[str, Any]:
-        """Write a finished row, with what else is to be kept of it, and return its JSON."""
-        tag = re.sub(r"\s+", "-", row.name)
-        self.json.unlink(missing_ok=True)  # the old one does not speak of the new run
-        write_run(self.run, row.test, tag)
+    def write(self, row: Row, ranked: Ranked, config: dict[str, Any], collection: str, **more: Any) -> dict[str, Any]:
+        """Write a finished row, with what else is to be kept of it, and return its JSON.
+
+        Args:
+            row: that is finished.
+            ranked: its test split.
+            config: what it depends on.
+            collection: the collection's name.
+            more: what else is to be kept.
+        """
         value = {
             "name": row.name,
             "collection": collection,
-            "measures": row.measures,
-            "dev_measures": row.dev_measures,
-            "seconds_per_document": row.seconds,
+            "measures": ranked.measures,
+            "dev_measures": {name: fmean(values.values()) for name, values in row.dev.measures.items()},
+            "seconds_per_document": ranked.seconds,
             "training_seconds": row.training_seconds,
             "parameters": row.parameters,
             "peak_memory_bytes": row.memory,
             "training": row.training,
             **more,
-            "sha256": hashlib.sha256(self.run.read_bytes()).hexdigest(),
             "versions": versions(),
             "config": config,
         }
-        write_json(self.json, value)
+        if processes.is_first():
+            self.json.unlink(missing_ok=True)  # the old one does not speak of the new run
+            write_run(self.run, ranked.run, re.sub(r"\s+", "-", row.name))
+            write_json(self.json, {**value, "sha256": hashlib.sha256(self.run.read_bytes()).hexdigest()})
         return json.loads(json.dumps(value))
 
 

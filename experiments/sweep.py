@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 from axes import Axis, Variant, axis, variants
-from files import write_text
+from files import held, write_text
 from hydra import compose
 from hydra.errors import HydraException
 from hydra.utils import get_object
@@ -32,6 +32,7 @@ from socialgraph.data.weight_cache import WeightCache
 from socialgraph.edges import SocialEdges
 from socialgraph.errors import OptionError
 from socialgraph.inspect.describe import describe
+from socialgraph.ranking import processes
 from socialgraph.ranking.rerank import batches
 
 log = logging.getLogger("socialgraph")
@@ -43,15 +44,24 @@ OWN = ("axes", "baseline", "seeds", "results", "name", "size", "sample", "statis
 Pair = tuple[str, str, str]
 
 
-def make_sweep(config: DictConfig, axes: Sequence[Axis], overrides: list[str], folder: Path) -> None:
+def make_sweep(config: DictConfig, axes: Sequence[Axis], overrides: list[str]) -> None:
     """Run what is to be run, write table and plot.
 
     Args:
         config: compare.yaml's.
         axes: what is varied; none: ``config.axes``.
         overrides: what else the user typed; all that run.py knows goes to every variant.
-        folder: where checkpoints go.
+
+    Raises:
+        OptionError: an option that is not there, or the same for all variants.
+        OutputError: another run writes the same results, or they cannot be written.
     """
+    with held(results_folder(config) / config.name) as place:
+        sweep(config, axes, overrides, place)
+
+
+def sweep(config: DictConfig, axes: Sequence[Axis], overrides: list[str], place: Path) -> None:
+    """Do it, with the results' folder held."""
     logging.captureWarnings(True)
     axes = list(axes) or [found for found in map(axis, config.axes) if found is not None]
     strangers = [one.name for one in axes if one.name in OWN]
@@ -62,27 +72,30 @@ def make_sweep(config: DictConfig, axes: Sequence[Axis], overrides: list[str], f
     theirs = [override for override in overrides if topic(override).split(".")[0] not in OWN]
     ones = {(v, seed): composed(config, chosen[v], theirs, seed) for v in range(len(chosen)) for seed in config.seeds}
     wanted = {key: row_config(one) | {"sample": config.sample, "sources": sources(one)} for key, one in ones.items()}
-    place = results_folder(config) / config.name
+    split = config.data.splits.test
     files = {(v, seed): RowFiles(place, chosen[v].file, seed) for v, seed in ones}
     tasks: dict[str, Task] = {}
     for (v, seed), one in ones.items():
         if seed == config.seeds[0] and files[v, seed].read(wanted[v, seed])[0] is None:
             try_out(one, task_of(one, tasks))
     finished: list[list[dict[str, Any]]] = [[] for _ in chosen]
-    with logging_redirect_tqdm(), tqdm(total=len(ones), desc="comparing", unit="row") as bar:
+    with (
+        logging_redirect_tqdm(),
+        tqdm(total=len(ones), desc="comparing", unit="row", disable=not processes.is_first()) as bar,
+    ):
         for (v, seed), one in ones.items():
             bar.set_postfix_str(chosen[v].label)
             also = partial(look, one, config.sample)
-            checkpoints = folder / "checkpoints" / f"{chosen[v].file}.{seed}"
-            value = finished_row(files[v, seed], one, wanted[v, seed], tasks, checkpoints, also=also)
+            value = finished_row({split: files[v, seed]}, one, {split: wanted[v, seed]}, tasks, also=also)[split]
             if value is not None:
                 finished[v].append(value)
             bar.update()
     table = lines(config, chosen, finished, baseline)
     write_text(place / "table.md", markdown(config, table, baseline))
     write_text(place / "table.csv", csv_table(table))
-    plot(table, config.measures[0], baseline, place / "quality-and-cost.png")
-    print(f"\n{markdown(config, table, baseline)}", flush=True)
+    if processes.is_first():
+        plot(table, config.measures[0], baseline, place / "quality-and-cost.png")
+        print(f"\n{markdown(config, table, baseline)}", flush=True)
     log.info("written to %s: table.md, table.csv and quality-and-cost.png", place)
 
 

@@ -3,8 +3,6 @@
 python experiments/table2.py --help explains the options.
 """
 
-from pathlib import Path
-
 from app import begin, one_line_errors
 
 begin()
@@ -20,8 +18,7 @@ def main(config: DictConfig) -> None:
     with one_line_errors():
         from tables import make_table
 
-        hydra_config = HydraConfig.get()
-        make_table(config, list(hydra_config.overrides.task), Path(hydra_config.runtime.output_dir))
+        make_table(config, list(HydraConfig.get().overrides.task))
 
 
 if __name__ == "__main__":

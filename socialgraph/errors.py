@@ -1,5 +1,7 @@
 """What can go wrong, said in one line that tells what to do."""
 
+from numbers import Integral
+
 
 class SocialgraphError(Exception):
     """Base of every error this package raises on purpose."""
@@ -37,3 +39,13 @@ class LawError(SocialgraphError, AssertionError):
 
     def __init__(self, strategy: object, law: str, where: str, offence: str) -> None:
         super().__init__(f"{strategy!r} breaks the law {law!r} on the graph {where!r}: {offence}")
+
+
+def is_whole(value: object, low: int) -> bool:
+    """Whether an option is a whole number from ``low`` to 2^31 - 1: tensors take no larger, and no fraction."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and low <= int(value) < 1 << 31
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of what an error of another library says, or its name where it says nothing."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:300]

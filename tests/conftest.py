@@ -32,9 +32,14 @@ def _cache(tmp_path_factory):
 @pytest.fixture
 def tiny_bert(tmp_path) -> tuple[str, BertModel]:
     """A random BERT of 3 layers x 32 with a tokenizer, saved in a folder."""
+    return str(tmp_path), write_tiny_bert(tmp_path)
+
+
+def write_tiny_bert(folder: Path) -> BertModel:
+    """Save a random BERT of 3 layers x 32 with a tokenizer."""
     torch.manual_seed(0)
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{i}" for i in range(195))]
-    (tmp_path / "vocab.txt").write_text("\n".join(words))
+    (folder / "vocab.txt").write_text("\n".join(words))
     config = BertConfig(
         vocab_size=200, hidden_size=32, num_hidden_layers=3, num_attention_heads=4, intermediate_size=64,
         max_position_embeddings=96, pad_token_id=0,
@@ -43,11 +48,11 @@ def tiny_bert(tmp_path) -> tuple[str, BertModel]:
     for name, parameter in bert.named_parameters():
         if "bias" in name:  # zero at birth, which would hide a bias that is not copied
             torch.nn.init.normal_(parameter, std=0.1)
-    bert.save_pretrained(tmp_path)
+    bert.save_pretrained(folder)
     from transformers import BertTokenizerFast
 
-    BertTokenizerFast(vocab=str(tmp_path / "vocab.txt")).save_pretrained(tmp_path)
-    return str(tmp_path), bert
+    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
+    return bert
 
 
 def document_batch(lengths=(70, 0, 33, 1), vocabulary=200, passages=16, k=4, max_size=12, seed=0) -> Batch:

@@ -90,7 +90,7 @@ def compare(*typed):
 
     axes, others = split(typed)
     config = compose("compare", others)
-    make_sweep(config, axes, others, Path("out"))
+    make_sweep(config, axes, others)
     return Path("experiments/results/tales/test") / config.name
 
 

@@ -94,7 +94,7 @@ def compare(command: str, budget: list[str]) -> str:
 
     axes, others = split([*arguments(command, "compare.py"), *budget])
     with initialize_config_dir(str(EXPERIMENTS / "conf"), version_base="1.3"):
-        make_sweep(compose("compare", others), axes, others, Path("out"))
+        make_sweep(compose("compare", others), axes, others)
     (table,) = Path().rglob("table.md")
     return table.read_text()
 

@@ -82,7 +82,7 @@ def test_figure5(tales, tmp_path, run):
 
 def test_figure6(tales, tmp_path, run):
     from results import RowFiles
-    from rows import Row
+    from rows import Ranked, Row
 
     folder = tmp_path / "results" / "tales" / "test"
     folder.mkdir(parents=True)
@@ -94,8 +94,8 @@ def test_figure6(tales, tmp_path, run):
         for query, rank in zip(ANIMALS, ranks, strict=True):
             others = iter(animal for animal in ANIMALS if animal != query)
             results[f"q-{query}"] = {query if place == rank else next(others): 1.0 / place for place in (1, 2, 3)}
-        measures = {"RR@10": {query: 0.0 for query in results}}
-        RowFiles(folder, row, seed).write(Row(f"{row} $", {}, results, measures), {}, name)
+        test = Ranked(results, measures={"RR@10": {query: 0.0 for query in results}})
+        RowFiles(folder, row, seed).write(Row(f"{row} $", Ranked({}), {"test": test}), test, {}, name)
 
     for row in ranks:
         write(row, 0, ranks[row])

@@ -11,7 +11,7 @@ MAY_IMPORT = {
     "edges": {"errors", "backbone"},
     "partition": {"errors"},
     "data": {"errors", "backbone", "edges", "partition"},
-    "nn": {"errors", "backbone", "data"},
+    "nn": {"errors", "backbone", "model_files", "data"},
     "ranking": {"errors", "backbone", "data", "edges", "partition", "nn"},
     "inspect": {"errors", "data", "edges", "partition", "nn"},
 }

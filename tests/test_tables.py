@@ -44,7 +44,7 @@ def tales(tmp_path):
 def make(folder, table, *overrides):
     from tables import make_table
 
-    make_table(compose(table, list(overrides)), list(overrides), folder)
+    make_table(compose(table, list(overrides)), list(overrides))
     return folder / "results" / "tales" / "test"
 
 

@@ -243,9 +243,14 @@ def ranked(scores: Mapping[str, float]) -> list[str]:
 
 
 def first_ids(ids: Iterable[str], count: int = 3) -> str:
-    """Return the first ids for a message: `q1, q7, q9, ...`."""
+    """Return the first ids for a message: `q1, q7, q9, ...`, long ones cut."""
     listed = list(ids)
-    return ", ".join(listed[:count]) + (", ..." if len(listed) > count else "")
+    return ", ".join(shown(one[:80]) for one in listed[:count]) + (", ..." if len(listed) > count else "")
+
+
+def shown(text: str) -> str:
+    r"""Return a text on one line, with `\x1b` for an escape: a terminal would obey it, and a turned direction hides."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def hash_fraction(text: str) -> float:

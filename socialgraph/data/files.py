@@ -6,6 +6,7 @@ import errno
 import gzip
 import os
 import shutil
+import stat
 import tempfile
 import zlib
 from collections.abc import Iterator
@@ -20,6 +21,11 @@ from socialgraph.errors import InputError, OutputError
 #: no room on the disk, over the user's quota, a file larger than is allowed
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+#: bytes of the longest line that is read: four times the Bible
+MAX_LINE = 16 << 20
+#: bytes that any packed file may unpack to; a larger one to `MAX_RATIO` times its own size. Text packs 3 to 10 times.
+MAX_UNPACKED, MAX_RATIO = 256 << 20, 100
 
 
 @contextmanager
@@ -139,28 +145,68 @@ def cache_folder(cache: str | os.PathLike[str] | None = None) -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "socialgraph"
 
 
-def numbered_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
-    r"""Yield (line number from 1, line without its line end) of a file, `.gz` files through gzip.
+def raw_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
+    r"""Yield (line number from 1, line with its line end) of a file, `.gz` files through gzip.
 
-    Lines are bytes and end at `\n` (or `\r\n`) only, so that no character inside a text counts as a line end.
-    A byte order mark at the start is dropped.
+    Lines are bytes and end at `\n` only, so that no character inside a text counts as a line end. Memory holds one line
+    of at most `MAX_LINE` bytes.
 
     Raises:
-        InputError: The file cannot be opened, or its gzip data is damaged or cut short. The message names the file.
+        InputError: The file is missing or no plain file, a line is too long, gzip data are damaged, cut short, or
+            unpack to more than `MAX_UNPACKED` bytes and `MAX_RATIO` times their size. The message names file and line.
     """
-    number = 0
+    plain_file(path)
+    packed = str(path).endswith(".gz")
+    number = read = 0
     try:
-        with gzip.open(path, "rb") if str(path).endswith(".gz") else open(path, "rb") as file:
-            for number, line in enumerate(file, start=1):
-                if number == 1 and line.startswith(_BYTE_ORDER_MARK):
-                    line = line[len(_BYTE_ORDER_MARK) :]
-                yield number, line.rstrip(b"\r\n")
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
+        room = max(MAX_UNPACKED, MAX_RATIO * os.stat(path).st_size)
+        with gzip.open(path, "rb") if packed else open(path, "rb") as file:
+            while line := file.readline(MAX_LINE + 1):
+                number += 1
+                read += len(line)
+                if len(line) > MAX_LINE:
+                    raise InputError(f"{path}:{number}: the line is longer than {MAX_LINE >> 20} MiB; cut it")
+                if packed and read > room:
+                    raise InputError(
+                        f"{path}:{number}: unpacks to more than {room >> 20} MiB, which no text does; "
+                        "if you trust it, unpack it yourself"
+                    )
+                yield number, line
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path}:{number + 1}: damaged gzip data ({error})") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error})") from None
+
+
+def numbered_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
+    r"""Yield (line number from 1, line without its line end, `\n` or `\r\n`), see :func:`raw_lines`.
+
+    A byte order mark at the start is dropped.
+
+    Raises:
+        InputError: see :func:`raw_lines`.
+    """
+    for number, line in raw_lines(path):
+        if number == 1:
+            line = line.removeprefix(_BYTE_ORDER_MARK)
+        yield number, line.rstrip(b"\r\n")
+
+
+def plain_file(path: str | os.PathLike[str]) -> None:
+    """Refuse what is no plain file: to open a pipe may wait for ever, and a device may never end.
+
+    Raises:
+        InputError: The file is missing, or a folder, pipe, device, or a link that leads nowhere.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (OSError, ValueError) as error:  # a ring of links, a closed folder; a NUL in the name
+        raise InputError(f"{os.fspath(path)!r}: cannot be read ({error})") from None
+    if not stat.S_ISREG(mode):
+        kind = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
+        raise InputError(f"{path}: expected a plain file, this is {kind}")
 
 
 def decoded(line: bytes, where: str) -> str:

@@ -12,19 +12,15 @@ Reading is strict: a line that is not what it should be is an `InputError` with 
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import logging
 import os
 import re
-import shutil
 import warnings
-import zlib
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import IO, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -41,9 +37,18 @@ from socialgraph.data.collection import (
     first_ids,
     restricted,
 )
-from socialgraph.data.files import atomic_write, cache_folder, decoded, numbered_lines
+from socialgraph.data.files import (
+    MAX_LINE,
+    atomic_write,
+    cache_folder,
+    check_room,
+    decoded,
+    numbered_lines,
+    plain_file,
+    raw_lines,
+)
 from socialgraph.data.trec import is_word, read_qrels, read_run
-from socialgraph.errors import InputError
+from socialgraph.errors import InputError, OutputError
 
 logger = logging.getLogger(__name__)
 
@@ -82,10 +87,10 @@ def load_folder(
     documents = JsonlDocuments(_either(folder, "corpus.jsonl"), cache)
     splits = {}
     for file in sorted(folder.glob("queries.*.tsv")):
-        split = file.name.removeprefix("queries.").removesuffix(".tsv")
+        split = _checked_name(file.name.removeprefix("queries.").removesuffix(".tsv"), "split")
         queries = _read_queries(_inside(folder, file))
         qrels = _read_qrels(_find(folder, f"qrels.{split}.txt"), queries, documents)
-        run = None if candidates is None else _find(folder, f"run.{_checked_name(candidates)}.{split}.txt")
+        run = None if candidates is None else _find(folder, f"run.{_checked_name(candidates, 'run')}.{split}.txt")
         lazy = None if run is None else partial(_read_candidates, run, queries, documents)
         splits[split] = Split(queries, qrels, lazy)
     if not splits:
@@ -93,7 +98,9 @@ def load_folder(
     if candidates is not None and not any(split.has_candidates for split in splits.values()):
         there = sorted({file.name.split(".")[1] for file in folder.glob("run.*.*.txt*")} - {candidates})
         if there:
-            raise InputError(f"{folder}: no run.{candidates}.<split>.txt[.gz]; there are runs named {', '.join(there)}")
+            raise InputError(
+                f"{folder}: no run.{candidates}.<split>.txt[.gz]; there are runs named {first_ids(there, 9)}"
+            )
     return Collection(folder.resolve().name, documents, splits)
 
 
@@ -116,18 +123,19 @@ class JsonlDocuments(StoredDocuments):
         """Read the whole file once: check each line, learn ids and offsets."""
         offsets: list[int] = []
         empty: list[str] = []
-        with open(self._plain, "rb") as file:
-            for number, offset, line in _raw_lines(file):
-                document = _document(line, f"{self.path}:{number}")
-                if document.doc_id in self._rows:
-                    raise InputError(
-                        f"{self.path}:{number}: document id {document.doc_id!r} comes twice "
-                        f"(first in line {self._rows[document.doc_id] + 1})"
-                    )
-                self._rows[document.doc_id] = len(offsets)
-                offsets.append(offset)
-                if not document.text.strip():
-                    empty.append(document.doc_id)
+        offset = 0
+        for number, line in self._lines():
+            document = _document(line, f"{self.path}:{number}")
+            if document.doc_id in self._rows:
+                raise InputError(
+                    f"{self.path}:{number}: document id {document.doc_id!r} comes twice "
+                    f"(first in line {self._rows[document.doc_id] + 1})"
+                )
+            self._rows[document.doc_id] = len(offsets)
+            offsets.append(offset)
+            offset += len(line)
+            if not document.text.strip():
+                empty.append(document.doc_id)
         if not offsets:
             raise InputError(f"{self.path}: the corpus is empty")
         self._offsets = np.array(offsets, dtype=np.int64)
@@ -135,11 +143,20 @@ class JsonlDocuments(StoredDocuments):
             told = f"{self.path}: {len(empty)} documents have no text: {first_ids(empty)}"
             warnings.warn(told, stacklevel=4)
 
+    def _lines(self) -> Iterator[tuple[int, bytes]]:
+        try:
+            yield from raw_lines(self._plain)
+        except InputError as error:  # the user's file is the packed one
+            raise InputError(str(error).replace(str(self._plain), str(self.path), 1)) from None
+
     def __getitem__(self, doc_id: str) -> Document:
         row = self._rows[doc_id]
-        with open(self._plain, "rb") as file:
-            file.seek(int(self._offsets[row]))
-            document = _document(file.readline(), f"{self.path}:{row + 1}")
+        try:
+            with open(self._plain, "rb") as file:
+                file.seek(int(self._offsets[row]))
+                document = _document(file.readline(MAX_LINE), f"{self.path}:{row + 1}")
+        except OSError as error:
+            raise InputError(f"{self.path}:{row + 1}: cannot be read any more ({error})") from None
         if document.doc_id != doc_id:
             raise InputError(f"{self.path}:{row + 1}: changed since it was loaded (expected {doc_id!r})")
         return document
@@ -155,9 +172,8 @@ class JsonlDocuments(StoredDocuments):
 
     def stream(self) -> Iterator[Document]:
         """Yield every document in the order of the file."""
-        with open(self._plain, "rb") as file:
-            for number, _, line in _raw_lines(file):
-                yield _document(line, f"{self.path}:{number}")
+        for number, line in self._lines():
+            yield _document(line, f"{self.path}:{number}")
 
     def identity(self) -> str:
         """Return path, size and time of the file."""
@@ -165,14 +181,6 @@ class JsonlDocuments(StoredDocuments):
 
     def __repr__(self) -> str:
         return f"{len(self):,} documents in {self.path.name}"
-
-
-def _raw_lines(file: IO[bytes]) -> Iterator[tuple[int, int, bytes]]:
-    """Yield (line number, offset, line)."""
-    offset = 0
-    for number, line in enumerate(file, start=1):
-        yield number, offset, line
-        offset += len(line)
 
 
 def _document(line: bytes, where: str) -> Document:
@@ -189,17 +197,17 @@ def _document(line: bytes, where: str) -> Document:
     for key, default in (("doc_id", None), ("text", None), ("title", "")):
         value = entry.get(key, default)
         if key not in entry and default is None:
-            there = ", ".join(map(repr, entry)) or "none"
+            there = ", ".join(map(repr, entry))[:200] or "none"
             raise InputError(f"{where}: the key {key!r} is missing; there are: {there}")
         if not isinstance(value, str):
-            got = f"{type(value).__name__} {str(value)[:40]!r}"
+            got = type(value).__name__ + ("" if isinstance(value, list | dict) else f" {str(value)[:40]!r}")
             raise InputError(f"{where}: {key!r} must be a string, got {got}")
         if "\\u" in text and not _is_unicode(value):
             raise InputError(f"{where}: {key!r} holds half of a surrogate pair, which is no character")
         values.append(value)
     doc_id, body, title = values
     if not is_word(doc_id):
-        raise InputError(f"{where}: 'doc_id' must be one word without blanks, got {doc_id!r}")
+        raise InputError(f"{where}: 'doc_id' must be one word without blanks, got {doc_id[:80]!r}")
     return Document(doc_id, body, title)
 
 
@@ -221,7 +229,7 @@ def _read_queries(file: Path) -> Queries:
             raise InputError(f"{where}: expected query id, tab, text; got {got}")
         query_id, text = columns[0], columns[1].strip()
         if not is_word(query_id):
-            raise InputError(f"{where}: a query id must be one word without blanks, got {query_id!r}")
+            raise InputError(f"{where}: a query id must be one word without blanks, got {query_id[:80]!r}")
         if query_id in queries:
             raise InputError(f"{where}: query id {query_id!r} comes twice")
         if not text:
@@ -266,15 +274,15 @@ def _warn_strangers(file: Path, query_ids: list[str], what: str) -> None:
         )
 
 
-def _checked_name(candidates: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9_+-][A-Za-z0-9_+.-]*", candidates):
-        raise InputError(f"the name of a run is letters, digits and any of _ + - . only, got {candidates!r}")
-    return candidates
+def _checked_name(name: str, what: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_+-][A-Za-z0-9_+.-]*", name):
+        raise InputError(f"the name of a {what} is letters, digits and any of _ + - . only, got {name!r}")
+    return name
 
 
 def _find(folder: Path, name: str) -> Path | None:
     """Return `name` or `name.gz` in the folder, whichever is there; both at once are an error."""
-    found = [file for file in (folder / name, folder / f"{name}.gz") if file.exists()]
+    found = [file for file in (folder / name, folder / f"{name}.gz") if os.path.lexists(file)]
     if len(found) == 2:
         raise InputError(f"{folder}: both {name} and {name}.gz are there; keep one")
     return _inside(folder, found[0]) if found else None
@@ -289,6 +297,7 @@ def _either(folder: Path, name: str) -> Path:
 
 def _inside(folder: Path, file: Path) -> Path:
     """Return `file` if it truly lies in the folder: a link must not lead out of it."""
+    plain_file(file)
     if not file.resolve().is_relative_to(folder.resolve()):
         raise InputError(f"{file}: leads out of the folder, to {file.resolve()}")
     return file
@@ -296,20 +305,18 @@ def _inside(folder: Path, file: Path) -> Path:
 
 def _unpacked(path: Path, cache: str | os.PathLike[str] | None) -> Path:
     """Return an unpacked copy of a gzipped file in the cache folder; make it if it is not there yet."""
-    key = hashlib.sha256(_identity(path).encode()).hexdigest()[:16]
-    copy = cache_folder(cache) / "corpus" / f"{path.resolve().parent.name}-{key}.jsonl"
+    key = hashlib.sha256(_identity(path).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    copy = cache_folder(cache) / "corpus" / f"{path.resolve().parent.name[:40]}-{key}.jsonl"
     if copy.exists():
         return copy
     logger.info("unpacking %s into %s", path, copy)
     try:
-        with gzip.open(path, "rb") as packed, atomic_write(copy, "wb") as plain:
-            shutil.copyfileobj(cast("IO[bytes]", packed), plain, 1 << 20)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{path}: damaged gzip data ({error})") from None
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be unpacked into {copy.parent} ({error}); set SOCIALGRAPH_CACHE to a folder with room"
-        ) from None
+        check_room(copy.parent, path.stat().st_size)  # it unpacks to more, and never to less
+        with atomic_write(copy, "wb") as plain:
+            for _, line in raw_lines(path):
+                plain.write(line)
+    except OutputError as error:
+        raise OutputError(f"{path}: {error}; or set SOCIALGRAPH_CACHE to a folder with room") from None
     return copy
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from socialgraph.data.builder import GraphBuilder
@@ -47,6 +48,8 @@ class TrainingGroups(torch.utils.data.Dataset[Group]):
         self.size = size
         self.negatives = negatives
         self.seed = seed
+        self._epoch = -1
+        self._permutation = np.empty(0, np.int64)
         self.positives: dict[str, list[str]] = {}
         self.others: dict[str, list[str]] = {}
         for query_id in split.queries:
@@ -76,13 +79,20 @@ class TrainingGroups(torch.utils.data.Dataset[Group]):
         if not 0 <= index < self.size:
             raise IndexError(f"group {index} of {self.size}")
         epoch, place = divmod(index, len(self.query_ids))
-        order = np.random.default_rng([self.seed, 0, epoch]).permutation(len(self.query_ids))
-        query_id = self.query_ids[order[place]]
+        query_id = self.query_ids[self._order(epoch)[place]]
         draw = np.random.default_rng([self.seed, 1, index])
         positive = self.positives[query_id][draw.integers(len(self.positives[query_id]))]
         others = self.others[query_id]
         chosen = draw.choice(len(others), min(self.negatives, len(others)), replace=False)
         return Group(query_id, [positive, *(others[i] for i in chosen)])
+
+
+    def _order(self, epoch: int) -> npt.NDArray[np.int64]:
+        """Return the order of the queries in an epoch; the last one is kept, as groups are read one after another."""
+        if self._epoch != epoch:
+            self._epoch = epoch
+            self._permutation = np.random.default_rng([self.seed, 0, epoch]).permutation(len(self.query_ids))
+        return self._permutation
 
 
 class GroupCollator:
@@ -98,7 +108,7 @@ class GroupCollator:
         self.queries = queries
 
     def __call__(self, groups: Sequence[Group]) -> dict[str, Any]:
-        """Return ``graph`` (a batch), ``group [B]`` (of each document) and ``relevant [B]`` (bool)."""
+        """Return ``graph`` (a batch), ``group [B]`` (of each document), ``relevant [B]`` (bool) and ``groups``."""
         pairs = [(g.query_id, self.queries[g.query_id], document) for g in groups for document in g.document_ids]
         sizes = torch.tensor([len(g.document_ids) for g in groups])
         relevant = torch.zeros(len(pairs), dtype=torch.bool)
@@ -107,4 +117,5 @@ class GroupCollator:
             "graph": self.builder.ahead(pairs),
             "group": torch.repeat_interleave(sizes),
             "relevant": relevant,
+            "groups": [tuple(group) for group in groups],  # on the way to a device named tuples lose their names
         }

@@ -29,8 +29,9 @@ class TermStatistics:
     def __init__(self, document_frequency: Tensor, size: int) -> None:
         self.document_frequency = document_frequency
         self.size = size
-        # Taken here, on the CPU, once: logarithms may round differently on other devices.
-        self.idf = torch.log((1.0 + size) / (1.0 + document_frequency.cpu().double()))
+        # Taken here, on the CPU, once, and rounded: other devices and processors differ in a logarithm's last digit.
+        idf = torch.log((1.0 + size) / (1.0 + document_frequency.cpu().double()))
+        self.idf = torch.round(idf * 2.0**30) / 2.0**30
 
     @classmethod
     def count(cls, documents: Iterable[Tensor], vocab_size: int) -> TermStatistics:

@@ -87,11 +87,13 @@ class TokenStore:
         self.folder = Path(folder)
         try:
             self._open()
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, TypeError, EOFError, RecursionError) as error:
             raise InputError(f"{self.folder}: no whole token store, delete the folder ({error})") from error
 
     def _open(self) -> None:
         facts = json.loads((self.folder / "store.json").read_text())
+        if facts["dtype"] not in ("uint16", "int32"):  # a type of objects would take its numbers for addresses
+            raise ValueError(f"word pieces of the type {facts['dtype']!r}")
         self.vocab_size: int = facts["vocab_size"]
         self._ids = (
             np.memmap(self.folder / "ids.bin", facts["dtype"], "r") if facts["tokens"] else np.empty(0, np.int32)
@@ -103,6 +105,9 @@ class TokenStore:
         sizes = (self._ids.size, self._keys.size, self._starts.size, self._lengths.size)
         if sizes != (facts["tokens"], *[facts["documents"]] * 3):
             raise ValueError(f"sizes {sizes} are not those of store.json")
+        ends = self._starts + self._lengths
+        if self._keys.size and (min(self._starts.min(), self._lengths.min()) < 0 or ends.max() > self._ids.size):
+            raise ValueError("a document lies outside of ids.bin")
 
     def _mapped(self, name: str) -> Any:
         return np.load(self.folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
@@ -159,10 +164,19 @@ class TokenStore:
         """Return how many documents hold each word piece among their first ``length``, ``[V]`` int64.
 
         Counted in one pass over the store, and kept beside it.
+
+        Raises:
+            InputError: what was kept is damaged.
         """
         file = self.folder / f"frequency-{length}.npy"
         if file.exists():
-            return torch.from_numpy(np.load(file, allow_pickle=False))
+            try:
+                known = np.load(file, allow_pickle=False)
+            except (OSError, ValueError, EOFError) as error:
+                raise InputError(f"{file}: cannot be read, delete it ({error})") from error
+            if known.shape != (self.vocab_size,) or known.dtype != np.int64:
+                raise InputError(f"{file}: no {self.vocab_size} counts, delete it")
+            return torch.from_numpy(known)
         frequency = self._count(length)
         # Suppressed: a store of somebody else's, that may only be read, is counted each time.
         with suppress(OSError), atomic_write(file, "wb") as opened:

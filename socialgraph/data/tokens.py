@@ -15,7 +15,7 @@ from socialgraph.backbone import load_tokenizer, special_tokens
 from socialgraph.data.collection import Document
 from socialgraph.data.lru_cache import LRUCache
 from socialgraph.data.token_store import Encoder, TokenStore, text_batches
-from socialgraph.errors import OptionError
+from socialgraph.errors import OptionError, is_whole
 
 
 class Tokens:
@@ -43,9 +43,9 @@ class Tokens:
         cache_size: int = 1 << 29,
         store: TokenStore | None = None,
     ) -> None:
-        if max_document_length < 1 or max_query_length < 1:
+        if not is_whole(max_document_length, 1) or not is_whole(max_query_length, 1):
             raise OptionError(
-                f"lengths must be at least 1, got max_document_length={max_document_length} "
+                f"lengths must be at least 1, and whole, got max_document_length={max_document_length} "
                 f"and max_query_length={max_query_length}"
             )
         self.tokenizer = load_tokenizer(backbone)

@@ -12,6 +12,7 @@ import gzip
 import io
 import math
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, NoReturn
@@ -19,6 +20,9 @@ from typing import IO, NoReturn
 from socialgraph.data.collection import Qrels, Run, ranked
 from socialgraph.data.files import atomic_write, decoded, numbered_lines
 from socialgraph.errors import InputError
+
+#: C0, DEL, C1, and the mark of byte order, which is dropped at the start of a file
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ufeff]")
 
 
 def read_run(path: str | os.PathLike[str]) -> Run:
@@ -29,7 +33,7 @@ def read_run(path: str | os.PathLike[str]) -> Run:
 
     Raises:
         InputError: Names file and line: not six columns, a rank that is no whole number, a score that is no finite
-            number, a document that comes twice for one query, text that is not UTF-8.
+            number, a document that comes twice for one query, an id that is no word (:func:`is_word`).
     """
     run: Run = {}
     names: dict[bytes, str] = {}  # each id is decoded and kept once: large runs repeat the same ids
@@ -39,8 +43,8 @@ def read_run(path: str | os.PathLike[str]) -> Run:
             _refuse(path, number, "6 columns (query Q0 document rank score tag)", line)
         query, _, document, rank, score, _ = columns
         try:
-            int(rank)
-            value = float(score)
+            _whole(rank)
+            value = float(_plain(score))
         except ValueError:
             _refuse(path, number, "a whole number as rank and a number as score", line)
         if not math.isfinite(value):
@@ -78,8 +82,8 @@ def read_qrels(path: str | os.PathLike[str]) -> Qrels:
     """Read TREC judgements. The iteration column is dropped.
 
     Raises:
-        InputError: Names file and line: not four columns, a grade that is no whole number, a document that is judged
-            twice for one query, text that is not UTF-8.
+        InputError: Names file and line: not four columns, a grade that is no whole number of 32 bits, a document that
+            is judged twice for one query, an id that is no word (:func:`is_word`).
     """
     qrels: Qrels = {}
     names: dict[bytes, str] = {}
@@ -89,9 +93,11 @@ def read_qrels(path: str | os.PathLike[str]) -> Qrels:
             _refuse(path, number, "4 columns (query iteration document grade)", line)
         query, _, document, grade = columns
         try:
-            value = int(grade)
+            value = _whole(grade)
         except ValueError:
             _refuse(path, number, "a whole number as grade", line)
+        if abs(value) >= 1 << 31:
+            _refuse(path, number, "a grade of 32 bits", line)
         query_id = names.get(query) or _name(query, names, path, number)
         doc_id = names.get(document) or _name(document, names, path, number)
         grades = qrels.setdefault(query_id, {})
@@ -116,20 +122,40 @@ def write_qrels(path: str | os.PathLike[str], qrels: Mapping[str, Mapping[str, i
 
 
 def is_word(text: str) -> bool:
-    """Whether `text` can be a column of these files: not empty, no blank, no line end, storable as UTF-8."""
+    """Whether `text` can be an id, and a column of these files.
+
+    It is not empty, storable as UTF-8 in at most 4,096 bytes, and has no blank, line end or control character: the
+    programs that measure runs end an id at a NUL, and a terminal obeys an escape.
+    """
+    if _CONTROL.search(text):
+        return False
     try:
-        return text.encode().split() == [text.encode()]
+        return text.encode().split() == [text.encode()] and len(text.encode()) <= 4096
     except UnicodeEncodeError:
         return False
 
 
 def _check_word(text: str, what: str) -> None:
     if not is_word(text):
-        raise InputError(f"{what} must be one word without blanks to be written in TREC format, got {text!r}")
+        raise InputError(f"{what} must be one word without blanks to be written in TREC format, got {text[:80]!r}")
 
 
 def _name(column: bytes, names: dict[bytes, str], path: str | os.PathLike[str], number: int) -> str:
-    return names.setdefault(column, decoded(column, f"{path}:{number}"))
+    name = decoded(column, f"{path}:{number}")
+    if not is_word(name):
+        raise InputError(f"{path}:{number}: an id holds a control character or is too long, got {name[:80]!r}")
+    return names.setdefault(column, name)
+
+
+def _plain(number: bytes) -> bytes:
+    """Return the column if it has none of what only Python takes for a part of a number: 1_000."""
+    if b"_" in number:
+        raise ValueError
+    return number
+
+
+def _whole(number: bytes) -> int:
+    return int(_plain(number))
 
 
 def _refuse(path: str | os.PathLike[str], number: int, expected: str, line: bytes) -> NoReturn:

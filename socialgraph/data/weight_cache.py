@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
@@ -16,7 +18,13 @@ from torch_geometric.data import Batch
 from socialgraph.data.files import cache_folder
 from socialgraph.data.lru_cache import LRUCache
 from socialgraph.edges import Centrality
-from socialgraph.errors import InputError
+from socialgraph.errors import InputError, OutputError
+
+#: what SQLite says of a folder that is closed, full or in use
+_CLOSED = {
+    sqlite3.SQLITE_PERM, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN,
+}  # fmt: skip
 
 
 class WeightCache:
@@ -24,7 +32,8 @@ class WeightCache:
 
     A weight is found by what it is made of: the pattern's options and parameters, the query's and the document's word
     pieces. So nothing that is kept can be out of date, and a pair has the same weights, and with them the same graph
-    to the last bit, in whatever batch it comes again.
+    to the last bit, in whatever batch it comes again. Where several processes compute the same pair, all take what
+    the file got first. Kept weights that cannot be right (of another length, or not finite) are computed again.
 
     Args:
         size: bytes that are kept in memory; each worker of a DataLoader has as many of its own.
@@ -32,7 +41,8 @@ class WeightCache:
             pair of 2,048 word pieces takes 8 kB. See :meth:`at`.
 
     Raises:
-        InputError: the folder cannot be written.
+        OutputError: the folder cannot be written, or its disk is full.
+        InputError: the file is damaged.
     """
 
     def __init__(self, size: int = 1 << 30, folder: str | os.PathLike[str] | None = None) -> None:
@@ -61,14 +71,14 @@ class WeightCache:
                 found[key] = weights
             elif key not in place:
                 place[key] = number
-        new = self._read(list(place))
+        size = batch.ptr.diff().tolist()
+        new = self._read({key: size[number] for key, number in place.items()})
         if missing := [(key, number) for key, number in place.items() if key not in new]:
             all_are = len(missing) == batch.num_graphs
             some = batch if all_are else Batch.from_data_list(batch.index_select([number for _, number in missing]))
             parts = torch.split(pattern.weights(some).float().cpu(), some.ptr.diff().tolist())
             fresh = {key: part.clone() for (key, _), part in zip(missing, parts, strict=True)}
-            self._write(fresh)
-            new |= fresh
+            new |= fresh | self._write(fresh)
         for key, weights in new.items():
             self._memory.put(key, weights)
         found |= new
@@ -98,32 +108,57 @@ class WeightCache:
         if self.folder is None:
             return None
         if os.getpid() not in self._opened:
-            try:
+            with self._errors():
                 self.folder.mkdir(parents=True, exist_ok=True)
                 file = sqlite3.connect(self.folder / "weights.sqlite", timeout=60, check_same_thread=False)
                 file.execute("PRAGMA journal_mode = WAL")  # readers and a writer do not wait for each other
                 file.execute("PRAGMA synchronous = NORMAL")
                 file.execute("CREATE TABLE IF NOT EXISTS weights (key BLOB PRIMARY KEY, value BLOB)")
-            except (OSError, sqlite3.Error) as error:
-                raise InputError(f"{self.folder}: no weights can be kept there ({error})") from error
             self._opened[os.getpid()] = file
         return self._opened[os.getpid()]
 
-    def _read(self, keys: list[bytes]) -> dict[bytes, Tensor]:
+    def _read(self, sizes: Mapping[bytes, int]) -> dict[bytes, Tensor]:
+        """Return the weights that the file keeps of pairs of so many nodes; what cannot be theirs counts as missing."""
         file, found = self._file(), {}
         if file is None:
             return {}
-        for key in keys:
-            row = file.execute("SELECT value FROM weights WHERE key = ?", (key,)).fetchone()
-            if row is not None:
-                found[key] = torch.from_numpy(np.frombuffer(row[0], "<f4").copy())
+        with self._errors():
+            for key, size in sizes.items():
+                row = file.execute("SELECT value FROM weights WHERE key = ?", (key,)).fetchone()
+                if row is not None and isinstance(row[0], bytes) and len(row[0]) == 4 * size:
+                    weights = torch.from_numpy(np.frombuffer(row[0], "<f4").copy())
+                    if bool(weights.isfinite().all()):
+                        found[key] = weights
         return found
 
-    def _write(self, fresh: dict[bytes, Tensor]) -> None:
-        if (file := self._file()) is not None:
-            rows = [(key, weights.numpy().astype("<f4").tobytes()) for key, weights in fresh.items()]
-            with file:
-                file.executemany("INSERT OR IGNORE INTO weights VALUES (?, ?)", rows)
+    def _write(self, fresh: Mapping[bytes, Tensor]) -> dict[bytes, Tensor]:
+        """Keep weights in the file, and return those that it keeps: another process may have been first."""
+        file = self._file()
+        if file is None:
+            return {}
+        rows = {key: weights.numpy().astype("<f4").tobytes() for key, weights in fresh.items()}
+        with self._errors(), file:
+            file.executemany("INSERT OR IGNORE INTO weights VALUES (?, ?)", rows.items())
+        kept = self._read({key: weights.numel() for key, weights in fresh.items()})
+        if damaged := [(key, row) for key, row in rows.items() if key not in kept]:
+            with self._errors(), file:
+                file.executemany("INSERT OR REPLACE INTO weights VALUES (?, ?)", damaged)
+        return kept
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Say in one line what is wrong with the file."""
+        try:
+            yield
+        except (OSError, sqlite3.Error) as error:
+            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+            if isinstance(error, OSError) or code in _CLOSED:
+                raise OutputError(
+                    f"{self.folder}: no weights can be kept there ({error}); free the disk or choose another folder"
+                ) from error
+            raise InputError(
+                f"{self.folder}/weights.sqlite: damaged ({error}); delete the file, it is made again"
+            ) from error
 
     def __reduce__(self) -> tuple[type[WeightCache], tuple[int, Path | None]]:
         return type(self), (self.size, self.folder)

@@ -81,7 +81,9 @@ class Affinity:
 
     def totals(self) -> Tensor:
         """Return the sum over all ordered pairs i != j of each document, ``[B]``."""
-        return scatter(self.row_sums(), self.batch, dim_size=self.ptr.numel() - 1)
+        # whole numbers: float64 cannot hold the sums over long documents, and a GPU adds in any order
+        whole = torch.round(self.row_sums() / SUM_STEP).long()
+        return scatter(whole, self.batch, dim_size=self.ptr.numel() - 1).double() * SUM_STEP
 
     def highest(self) -> Tensor:
         """Return what no pair of a document exceeds, ``[B]``; not always reached."""
@@ -189,7 +191,9 @@ class LowRank(Affinity):
         sums = self.gain[self.batch] * (near[place] + near[others - place])
         sums = sums + self.constant[self.batch] * others
         everyone = scatter(self.right, self.batch, dim_size=self.ptr.numel() - 1)
-        return sums + (self.left * (everyone[self.batch] - self.right)).sum(1)
+        for term in (self.left * (everyone[self.batch] - self.right)).T:  # one after the other, on every device
+            sums = sums + term
+        return sums
 
     def highest(self) -> Tensor:
         """Return a bound in O(l), no more than 1; see :meth:`Affinity.highest`."""
@@ -207,9 +211,9 @@ class LowRank(Affinity):
         """
         documents, n = self.ptr.numel() - 1, self.lengths
         near = torch.cumsum(self.kernel, 0) - self.kernel[:1]
-        below = torch.cumsum(near, 0)  # below[m]: the sum over pairs i < j < m + 1
+        below = torch.cumsum((near / SUM_STEP).long(), 0)  # below[m]: the sum over pairs i < j < m + 1, in steps
         last = (n - 1).clamp(min=0)
-        pairs = below[last] if below.numel() else torch.zeros(documents, dtype=torch.float64, device=n.device)
+        pairs = below[last].double() * SUM_STEP if below.numel() else torch.zeros_like(self.gain)
         totals = 2.0 * self.gain * pairs + self.constant * (n * last)
         products = fixed(self.left * self.right, SUM_STEP)
         left, right, own = (scatter(x, self.batch, dim_size=documents).T for x in (self.left, self.right, products))

@@ -47,7 +47,8 @@ class DynamicDistance(Centrality):
         ids, inside = padded(ptr, width)
         heads = (match[ids] & inside).double()
         distance = torch.arange(-width + 1, width, dtype=torch.float64, device=ptr.device).abs()
-        kernel = torch.round(2.0**24 / (1.0 + distance / self.p))
+        # A GPU takes the product with 1 / p for a division by a number that is no tensor of its own.
+        kernel = torch.round(2.0**24 / (1.0 + distance / torch.full_like(distance[:1], float(self.p))))
         size = 1 << (2 * width - 2).bit_length()  # what wraps around does not reach the places that are read
         product = torch.fft.irfft(torch.fft.rfft(heads, size) * torch.fft.rfft(kernel, size), size)
         total = torch.round(product[:, width - 1 : 2 * width - 1])[inside]

@@ -8,7 +8,7 @@ from torch_geometric.data import Data
 from socialgraph.edges.affinity import Affinity, LowRank
 from socialgraph.edges.layout import documents
 from socialgraph.edges.pattern import Pattern
-from socialgraph.errors import OptionError
+from socialgraph.errors import OptionError, is_whole
 
 
 class Nearby(Pattern):
@@ -30,7 +30,7 @@ class Nearby(Pattern):
 
     def __init__(self, width: int = 64) -> None:
         super().__init__()
-        if width < 1:
+        if not is_whole(width, 1):
             raise OptionError(f"width must be at least 1, got {width}")
         self.width = width
 

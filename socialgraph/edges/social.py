@@ -129,12 +129,13 @@ def scale(affinity: Affinity, target: Tensor) -> Tensor:
             break
         clipped, free = torch.zeros_like(totals), torch.zeros_like(totals)
         for _, _, upper, p in affinity.blocks():
-            full = (p * factor[:, None, None] >= 1.0) & upper
+            full = (p * factor[:, None, None] > 1.0) & upper
             clipped += full.sum((1, 2))
             # whole numbers, so that the order of the sum does not matter
             free += (p * 2.0**24).round_().masked_fill_(full | ~upper, 0.0).sum((1, 2))
         room, free = target - 2.0 * clipped, 2.0 * free / 2.0**24
         better = torch.where(free > 0, room / torch.where(free > 0, free, 1.0), factor)
-        search = search & (better > factor * (1.0 + 1e-9)) & (better < 2.0**40)
+        # Without clipping the first step stands: how well `highest` is known, which is the batch's affair, is not seen.
+        search = search & (clipped > 0) & (better > factor * (1.0 + 1e-9)) & (better < 2.0**40)
         factor = torch.where(search, better, factor)
     return factor

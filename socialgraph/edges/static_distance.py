@@ -33,7 +33,8 @@ class StaticDistance(Pattern):
     def kernel(self, width: int, device: torch.device) -> Tensor:
         """Return the law at distances 0 ... width - 1."""
         distance = torch.arange(width, dtype=torch.float64, device=device)
-        return 1.0 / torch.square(1.0 + distance / self.p)
+        # A GPU takes the product with 1 / p for a division by a number that is no tensor of its own.
+        return 1.0 / torch.square(1.0 + distance / torch.full_like(distance[:1], float(self.p)))
 
     def forward(self, graph: Data) -> Affinity:
         """Return the law for all pairs of every document of ``graph``."""

@@ -8,7 +8,7 @@ from torch_geometric.data import Data
 from socialgraph.edges.affinity import Affinity, LowRank
 from socialgraph.edges.layout import documents
 from socialgraph.edges.pattern import Pattern
-from socialgraph.errors import OptionError
+from socialgraph.errors import OptionError, is_whole
 
 
 class WattsStrogatz(Pattern):
@@ -34,7 +34,7 @@ class WattsStrogatz(Pattern):
 
     def __init__(self, neighbours: int = 128, rewire: float = 0.1) -> None:
         super().__init__()
-        if neighbours < 2 or neighbours % 2:
+        if not is_whole(neighbours, 2) or neighbours % 2:
             raise OptionError(f"neighbours must be even and at least 2, got {neighbours}")
         if not 0.0 <= rewire <= 1.0:
             raise OptionError(f"rewire must lie between 0 and 1, got {rewire}")

@@ -23,7 +23,8 @@ from socialgraph.data import (
     load_irds,
     load_pydocs,
 )
-from socialgraph.data.files import atomic_write
+from socialgraph.data.collection import shown
+from socialgraph.data.files import MAX_LINE, atomic_write, plain_file
 from socialgraph.edges import (
     DynamicCentrality,
     DynamicDistance,
@@ -65,9 +66,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         path = write(options)
     except SocialgraphError as error:
-        sys.exit(f"error: {error}")
+        sys.exit(f"error: {shown(str(error))}")
     except OSError as error:
-        sys.exit(f"error: {error.filename or options.output}: {error.strerror or error}")
+        sys.exit(shown(f"error: {error.filename or options.output}: {error.strerror or error}"))
     print(f"{path} ({path.stat().st_size / 1e6:.1f} MB); open it in a browser")
     if options.open:
         webbrowser.open(path.as_uri())
@@ -127,7 +128,7 @@ def write(options: argparse.Namespace) -> Path:
     builder = GraphBuilder(
         documents, tokens, statistics, edges, circles, Windows(options.window), lazy=False, seed=options.seed
     )
-    print(f"drawing {document.doc_id} ...", file=sys.stderr, flush=True)
+    print(f"drawing {shown(document.doc_id)} ...", file=sys.stderr, flush=True)
     graph = builder([("query", options.query, document.doc_id)])[0]
     score, without = (None, None) if model is None else scores_without(model, graph)
     social = edges if isinstance(edges, SocialEdges) else None
@@ -175,8 +176,12 @@ def text_file(path: Path) -> Document:
     """Return a text file as a document.
 
     Raises:
-        InputError: it is not UTF-8.
+        InputError: it is no plain file, too large, or not UTF-8.
     """
+    if path.exists():
+        plain_file(path)
+        if path.stat().st_size > MAX_LINE:
+            raise InputError(f"{path}: longer than {MAX_LINE >> 20} MiB; cut it")
     try:
         return Document(path.name, path.read_text("utf-8"))
     except UnicodeDecodeError as error:

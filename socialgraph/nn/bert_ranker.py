@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn, Self, cast
+from types import UnionType
+from typing import Any, Self, cast, get_args, get_origin, get_type_hints
 
 import torch
-from huggingface_hub import PyTorchModelHubMixin
+from huggingface_hub import PyTorchModelHubMixin, hf_hub_download
+from safetensors.torch import load_model
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 from torch_geometric.data import Data
 
 from socialgraph.backbone import load_bert, special_tokens
-from socialgraph.errors import CheckpointError, OptionError
+from socialgraph.errors import CheckpointError, OptionError, first_line, is_whole
+from socialgraph.model_files import check_finite, check_number, check_shapes, header, no_safetensors, read_json
 from socialgraph.nn.bert_conv import BertConv
 from socialgraph.nn.bert_weights import bert_options, copy_bert
 from socialgraph.nn.embedding import BertEmbedding
@@ -211,27 +214,82 @@ class BertRanker(
 
     @classmethod
     def from_pretrained(cls, pretrained_model_name_or_path: str | Path, **options: Any) -> Self:
-        """Load a model that ``save_pretrained`` or ``push_to_hub`` wrote. Only safetensors is read.
+        """Load a model that ``save_pretrained`` or ``push_to_hub`` wrote. Only safetensors and JSON are read.
+
+        All sizes in config.json are compared with the weights before memory is taken.
 
         Raises:
             CheckpointError: the folder holds no such model.
         """
         folder = Path(pretrained_model_name_or_path)
-        for name in ("config.json", "model.safetensors"):
-            if folder.is_dir() and not (folder / name).is_file():
-                raise CheckpointError(f"{folder}: no {name}; a saved model has config.json and model.safetensors")
         try:
-            # strict: a key that does not fit would leave random weights where trained ones belong
-            return super().from_pretrained(pretrained_model_name_or_path, **{"strict": True, **options})
+            if folder.is_dir():
+                read_json(folder / "config.json")
+            return super().from_pretrained(pretrained_model_name_or_path, **options)
         except CheckpointError:
             raise
         except Exception as error:  # the hub, safetensors and torch each have errors of their own
-            first = (str(error).strip() or type(error).__name__).splitlines()[0]
-            raise CheckpointError(f"{pretrained_model_name_or_path}: not a saved {cls.__name__} ({first})") from error
+            told = f"not a saved {cls.__name__} ({first_line(error)})"
+            raise CheckpointError(f"{pretrained_model_name_or_path}: {told}") from error
 
     @classmethod
-    def _load_as_pickle(cls, *_: Any, **__: Any) -> NoReturn:
-        raise CheckpointError("no model.safetensors there, and pickles are not loaded")
+    def _from_pretrained(cls, *, model_id: str, map_location: str = "cpu", strict: bool = True, **options: Any) -> Self:
+        # Called by the hub's mixin with the options of the download and the model's own.
+        download = {key: options.pop(key) for key in ("revision", "cache_dir", "force_download", "token")}
+        download["local_files_only"] = options.pop("local_files_only")
+        if not Path(model_id).is_dir():
+            file = Path(hf_hub_download(model_id, "model.safetensors", **download))
+        elif not (file := Path(model_id) / "model.safetensors").exists():
+            raise CheckpointError(no_safetensors(Path(model_id)))
+        cls._check(model_id, options, header(file))
+        model = cls(**options)
+        # strict: a key that does not fit would leave random weights where trained ones belong
+        load_model(model, file, strict=strict, device=map_location)
+        check_finite(model_id, model)
+        return model.eval()
+
+    @classmethod
+    def _check(cls, model_id: str, options: dict[str, Any], found: dict[str, tuple[int, ...]]) -> None:
+        """Refuse options and weights that do not fit each other, before memory is taken for them."""
+        names = {"num_layers": "num_hidden_layers", "num_heads": "num_attention_heads",
+                 "max_positions": "max_position_embeddings", "dropout": "hidden_dropout_prob"}  # fmt: skip
+        kinds = {key: kind for one in reversed(cls.__mro__) if issubclass(one, BertRanker)
+                 for key, kind in get_type_hints(one.__init__).items()}  # fmt: skip
+        for key, value in options.items():
+            check_number(f"{model_id}: config.json", names.get(key, key), value)
+            if key in kinds and not _fits(value, kinds[key]):
+                got = f"{type(value).__name__} {str(value)[:40]!r}"
+                raise CheckpointError(f"{model_id}: config.json: {key!r} must be {kinds[key]}, got {got}")
+        layers = len({key.split(".")[1] for key in found if key.startswith("layers.")})
+        number = options.get("num_layers", 12)
+        if number != layers:  # before so many are made
+            told = f"config.json asks for {number} layers, the weights have {layers}"
+            raise CheckpointError(f"{model_id}: not a saved {cls.__name__} ({told})")
+        with torch.device("meta"):
+            model = cls(**options)
+        wanted = dict(model.state_dict())
+        for key in ("cls_token_id", "sep_token_id", "mask_token_id", "query_marker", "document_marker"):
+            token = getattr(model, key, None)
+            if token is not None and not 0 <= token < model.embedding.word.num_embeddings:
+                raise CheckpointError(f"{model_id}: config.json: {key!r} is {token}, outside of the vocabulary")
+        try:
+            check_shapes(model_id, wanted, found)
+            odd = sorted(found.keys() - wanted.keys())
+            if odd:
+                raise CheckpointError(f"{len(odd)} weights are left over, the first is {odd[0]!r}")
+        except CheckpointError as error:
+            raise CheckpointError(f"{model_id}: not a saved {cls.__name__} ({error})") from None
+
+
+def _fits(value: object, kind: Any) -> bool:
+    """Whether a value of a JSON file is of an argument's type; whole numbers lie from 0 to 2^31 - 1."""
+    kinds = get_args(kind) if isinstance(kind, UnionType) else (kind,)
+    plain = {get_origin(one) or one for one in kinds}
+    if float in plain and isinstance(value, int):
+        return True
+    if isinstance(value, list):
+        return list in plain and all(is_whole(one, 0) for one in value)
+    return type(value) in plain and (type(value) is not int or is_whole(value, 0))
 
 
 def score_layer(hidden_size: int) -> torch.nn.Linear:

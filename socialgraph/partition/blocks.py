@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch_geometric.utils import cumsum
 
-from socialgraph.errors import OptionError
+from socialgraph.errors import OptionError, is_whole
 from socialgraph.partition.partition import Partition
 
 
@@ -40,7 +40,7 @@ class Blocks(Partition):
 
     def __init__(self, size: int = 63, segment: float = 4.0, forced: float = 8.0) -> None:
         super().__init__()
-        if size < 1:
+        if not is_whole(size, 1):
             raise OptionError(f"the block size must be at least 1, got {size}")
         self.size = size
         self.segment = segment

@@ -74,10 +74,11 @@ class ExpectedCircles(Partition):
             hope = ranks(edge_index.expected)
             graphs = (DrawnHopes(group, hope) for group in edge_index.groups())
         # A circle's name is document * k + turn: found turn by turn, numbered document by document.
-        chief = batch.new_full((batch_size * self.k,), -1)
+        k = min(self.k, max(batch.numel(), 1))  # a document has no more circles than nodes
+        chief = batch.new_full((batch_size * k,), -1)
         nodes, homes = [batch.new_empty(0)], [batch.new_empty(0)]
         for graph in graphs:
-            for turn in range(self.k):
+            for turn in range(k):
                 leader = graph.most_connected()
                 if leader.numel() == 0:
                     break
@@ -85,9 +86,9 @@ class ExpectedCircles(Partition):
                 graph.lose_hope(circle)
                 node, _ = graph.members([circle])
                 nodes.append(node)
-                homes.append(batch[node] * self.k + turn)
+                homes.append(batch[node] * k + turn)
                 leader = graph.node_id(leader)
-                chief[batch[leader] * self.k + turn] = leader
+                chief[batch[leader] * k + turn] = leader
         node, home = torch.cat(nodes), torch.cat(homes)
         real = torch.bincount(home, minlength=chief.numel()) > 1
         node, home = node[real[home]], home[real[home]]

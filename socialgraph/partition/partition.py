@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from socialgraph.errors import OptionError
+from socialgraph.errors import OptionError, is_whole
 
 
 class Partition(torch.nn.Module):
@@ -46,9 +46,9 @@ def check_sizes(k: int, max_size: int) -> None:
     """Refuse a number of circles, or of members of a circle, that is none.
 
     Raises:
-        OptionError: k < 1 or max_size < 2.
+        OptionError: k < 1 or max_size < 2, or no whole number.
     """
-    if k < 1:
+    if not is_whole(k, 1):
         raise OptionError(f"k, the number of circles, must be at least 1, got {k}")
-    if max_size < 2:
+    if not is_whole(max_size, 2):
         raise OptionError(f"max_size must be at least 2 (a leader and a friend), got {max_size}")

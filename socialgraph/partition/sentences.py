@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch_geometric.utils import cumsum
 
-from socialgraph.errors import OptionError
+from socialgraph.errors import OptionError, is_whole
 from socialgraph.partition.blocks import Blocks
 
 #: ties weaker than this end a sentence: "." "?" and "!" weigh 1, a comma 2, see :class:`socialgraph.edges.ReadingOrder`
@@ -35,9 +35,9 @@ class Sentences(Blocks):
     """
 
     def __init__(self, max_size: int = 128, k: int | None = None) -> None:
-        if max_size < 2:
+        if not is_whole(max_size, 2):
             raise OptionError(f"max_size must be at least 2, got {max_size}")
-        if k is not None and k < 1:
+        if k is not None and not is_whole(k, 1):
             raise OptionError(f"k, the number of circles, must be at least 1 or None for all, got {k}")
         super().__init__(max_size, segment=-SENTENCE_END)
         self.k = k

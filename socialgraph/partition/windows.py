@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch_geometric.utils import cumsum
 
-from socialgraph.errors import OptionError
+from socialgraph.errors import OptionError, is_whole
 from socialgraph.partition.partition import Partition
 
 
@@ -33,9 +33,9 @@ class Windows(Partition):
 
     def __init__(self, size: int = 128, before: int = 0, after: int = 0) -> None:
         super().__init__()
-        if size < 1:
+        if not is_whole(size, 1):
             raise OptionError(f"the window size must be at least 1, got {size}")
-        if before < 0 or after < 0:
+        if not is_whole(before, 0) or not is_whole(after, 0):
             raise OptionError(f"a window reads 0 or more tokens along, got before={before} and after={after}")
         self.size = size
         self.before = before

@@ -8,7 +8,7 @@ could speak of two different lists.)
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -46,12 +46,17 @@ def evaluate(qrels: Qrels, run: Run, measures: Sequence[str] = DEFAULT_MEASURES)
         measures: Names as ir_measures writes them, such as `"RR@10"`, `"nDCG@10"`, `"AP"`, `"R@100"`.
 
     Raises:
-        InputError: There are no judgements, or a score is not a number.
+        InputError: There are no judgements, a score is not a number, a grade has more than 32 bits, or an id holds a
+            NUL or half of a surrogate pair.
         OptionError: A name that ir_measures does not know or cannot compute here.
     """
     if not qrels:
         raise InputError("a run cannot be measured without judgements (qrels)")
     parsed = {name: _parsed(name) for name in measures}
+    for query_id, grades in qrels.items():
+        _check_ids(query_id, grades)
+        if any(abs(grade) >= 1 << 31 for grade in grades.values()):
+            raise InputError(f"query {query_id!r}: a grade has more than 32 bits")
     spread = {query_id: _spread(query_id, run[query_id]) for query_id in qrels if run.get(query_id)}
     per_query = {name: dict.fromkeys(qrels, 0.0) for name in parsed}
     names: dict[ir_measures.Measure, list[str]] = {}
@@ -66,9 +71,21 @@ def evaluate(qrels: Qrels, run: Run, measures: Sequence[str] = DEFAULT_MEASURES)
 
 def _spread(query_id: str, scores: Mapping[str, float]) -> dict[str, float]:
     """Return n, n - 1, ..., 1 as scores: the same order, no ties, exact in trec_eval's 32 bits."""
+    _check_ids(query_id, scores)
     if any(math.isnan(score) for score in scores.values()):
         raise InputError(f"query {query_id!r}: a score is not a number (NaN)")
     return {doc_id: float(len(scores) - place) for place, doc_id in enumerate(ranked(scores))}
+
+
+def _check_ids(query_id: str, documents: Iterable[str]) -> None:
+    # The programs behind ir_measures are written in C: an id ends at a NUL, and two become one.
+    text = "\n".join((query_id, *documents))
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"query {query_id!r}: an id holds half of a surrogate pair") from None
+    if "\0" in text:
+        raise InputError(f"query {query_id!r}: an id holds a NUL")
 
 
 def _parsed(name: str) -> ir_measures.Measure:

@@ -24,7 +24,7 @@ from bm25s.tokenization import Tokenized, Tokenizer
 from tqdm import tqdm
 
 from socialgraph.data.collection import Collection, Document, Queries, Run, first_ids
-from socialgraph.errors import InputError, OptionError
+from socialgraph.errors import InputError, OptionError, is_whole
 
 logger = logging.getLogger(__name__)
 
@@ -81,8 +81,8 @@ class Retriever(ABC):
         """
         if self._doc_ids is None:
             raise OptionError(f"{self!r} has no index yet: call fit(documents) first")
-        if k < 1:
-            raise OptionError(f"k must be 1 or more, got {k}")
+        if not is_whole(k, 1):
+            raise OptionError(f"k must be 1 or more, a whole number, got {k}")
         excluded = set(exclude)
         kept = np.array([doc_id not in excluded for doc_id in self._doc_ids])
         run: Run = {}
@@ -135,8 +135,8 @@ class BM25(Retriever):
 
     def __init__(self, k1: float = 1.2, b: float = 0.75) -> None:
         super().__init__()
-        if k1 < 0 or not 0 <= b <= 1:
-            raise OptionError(f"k1 must be 0 or more and b from 0 to 1, got {k1} and {b}")
+        if not (0 <= k1 <= 1e12 and 0 <= b <= 1):
+            raise OptionError(f"k1 must be from 0 to 1e12 and b from 0 to 1, got {k1} and {b}")
         self.k1 = k1
         self.b = b
 
@@ -168,8 +168,8 @@ class QueryLikelihood(Retriever):
 
     def __init__(self, mu: float = 2000.0) -> None:
         super().__init__()
-        if not mu > 0:
-            raise OptionError(f"mu must be above 0, got {mu}")
+        if not 1e-12 <= mu <= 1e12:
+            raise OptionError(f"mu must be above 0 (from 1e-12 to 1e12), got {mu}")
         self.mu = mu
 
     def _index(self, words: list[list[int]], vocabulary: dict[str, int]) -> None:

@@ -6,6 +6,7 @@ a mixed score then depends on the weight and on both lists, and on no other quer
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from socialgraph.data.collection import Qrels, Run, ranked
@@ -29,13 +30,14 @@ def interpolate(first: Run, second: Run, weight: float) -> Run:
         weight: Share of `first`, from 0 to 1.
 
     Raises:
+        InputError: A score is not finite.
         OptionError: The weight is out of its range.
     """
     if not 0 <= weight <= 1:
         raise OptionError(f"the weight of an interpolation must be from 0 to 1, got {weight}")
     mixed: Run = {}
     for query_id in dict.fromkeys([*first, *second]):
-        ones, others = _minmax(first.get(query_id, {})), _minmax(second.get(query_id, {}))
+        ones, others = (_minmax(query_id, run.get(query_id, {})) for run in (first, second))
         share = 1.0 if not others else 0.0 if not ones else weight
         scores = {
             doc_id: share * ones.get(doc_id, 0.0) + (1 - share) * others.get(doc_id, 0.0)
@@ -45,10 +47,14 @@ def interpolate(first: Run, second: Run, weight: float) -> Run:
     return mixed
 
 
-def _minmax(scores: Mapping[str, float]) -> dict[str, float]:
+def _minmax(query_id: str, scores: Mapping[str, float]) -> dict[str, float]:
     if not scores:
         return {}
+    if not all(map(math.isfinite, scores.values())):
+        raise InputError(f"query {query_id!r}: a score is not finite")
     low, high = min(scores.values()), max(scores.values())
+    if math.isinf(high - low):  # a quarter of each has the same shares
+        scores, low, high = {doc_id: score / 4 for doc_id, score in scores.items()}, low / 4, high / 4
     width = (high - low) or 1.0
     return {doc_id: (score - low) / width for doc_id, score in scores.items()}
 

@@ -1,27 +1,34 @@
 """Several processes, as ``torchrun`` and ``accelerate launch`` start them: who am I, and who says what to whom.
 
-The work is PyTorch's, through accelerate; this only names what the package asks of it. One process alone needs none.
+The work is PyTorch's; accelerate joins the processes, and this only names what the package asks of them. One process
+alone needs none.
 """
 
 from __future__ import annotations
 
 import os
-from typing import TypeVar
+from datetime import timedelta
+from typing import Any, TypeVar
 
+import torch
 from accelerate import PartialState
-from accelerate.utils import broadcast_object_list, gather_object
+from accelerate.utils import parse_flag_from_env
+from torch import distributed
 
 T = TypeVar("T")
+
+#: how long one process waits for the others, who may have more to do
+PATIENCE = timedelta(days=1)
 
 
 def count() -> int:
     """Return how many processes work together."""
-    return PartialState().num_processes if _launched() else 1
+    return distributed.get_world_size() if _joined() else 1
 
 
 def number() -> int:
     """Return which one this is, from 0."""
-    return PartialState().process_index if _launched() else 0
+    return distributed.get_rank() if _joined() else 0
 
 
 def is_first() -> bool:
@@ -33,20 +40,39 @@ def from_first(value: T) -> T:
     """Return the first process's value, in every process."""
     if count() == 1:
         return value
-    (told,) = broadcast_object_list([value])
-    return told
+    values = [value]
+    distributed.broadcast_object_list(values)
+    return values[0]
 
 
 def from_all(value: T) -> list[T]:
     """Return every process's value, in the order of the processes, in every process."""
-    return [value] if count() == 1 else gather_object([value])
+    if count() == 1:
+        return [value]
+    values: list[Any] = [None] * count()
+    distributed.all_gather_object(values, value)
+    return values
 
 
 def wait() -> None:
     """Wait until all processes are here."""
-    if count() > 1:
-        PartialState().wait_for_everyone()
+    from_all(None)
 
 
-def _launched() -> bool:
-    return int(os.environ.get("WORLD_SIZE", "1")) > 1
+def on_cpu() -> bool:
+    """Tell whether the processes of this machine talk over the CPU: gloo, not NCCL.
+
+    So they do where there are fewer GPUs than processes, or where ``accelerate launch --cpu`` or
+    ``ACCELERATE_USE_CPU=1`` says so.
+    """
+    here = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    return parse_flag_from_env("ACCELERATE_USE_CPU") or torch.cuda.device_count() < here
+
+
+def _joined() -> bool:
+    """Join the others where a launcher has started several, and tell whether there are others."""
+    if int(os.environ.get("WORLD_SIZE", "1")) < 2:
+        return False
+    if not distributed.is_initialized():
+        PartialState(cpu=on_cpu(), timeout=PATIENCE)
+    return True

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
 import torch
 from torch.utils.data import DataLoader
@@ -12,7 +16,22 @@ from tqdm import tqdm
 
 from socialgraph.data.builder import GraphBuilder
 from socialgraph.data.collection import Queries, Run, check_candidates, first_ids, ranked
-from socialgraph.errors import OptionError
+from socialgraph.data.collection import identity as collection_identity
+from socialgraph.errors import CheckpointError, OptionError
+from socialgraph.ranking import processes
+from socialgraph.ranking.journal import Journal, digest, graphs_of, identity_of
+from socialgraph.ranking.memory import Halving, free, is_out_of_memory
+
+T = TypeVar("T")
+
+#: bytes of a journal for each pair, roughly
+_PAIR_BYTES = 25
+
+
+Pair = tuple[str, str, str]
+"""Query id, query text, document id."""
+Scorer = Callable[[Sequence[Pair]], list[float]]
+"""Pairs -> their scores."""
 
 
 @torch.inference_mode()
@@ -25,6 +44,7 @@ def rerank(
     bf16: bool = False,
     progress: bool = True,
     workers: int = 0,
+    journal: str | os.PathLike[str] | None = None,
 ) -> Run:
     """Score every candidate of every query and return the new run, best document first.
 
@@ -32,7 +52,10 @@ def rerank(
     long and a batch costs about as much. The scores do not depend on it (up to rounding).
 
     A query without word pieces keeps its candidates' order, and a document without any gets the same score as all
-    such; both are counted in a warning.
+    such; both are counted in a warning. A batch that does not fit in memory is halved, with one warning.
+
+    Under ``torchrun`` or ``accelerate launch`` each of n processes scores every n-th batch, and each returns the whole
+    run. The batches are the same for every n, so that on machines of one kind the scores are too, to the last bit.
 
     Args:
         model: scores a batch of document graphs; it is put in evaluation mode and left where it is.
@@ -44,10 +67,16 @@ def rerank(
         progress: show a progress bar.
         workers: processes that build the next batches while the model computes. On a GPU they pay; where the model
             takes all cores they do not.
+        journal: a folder where the scores of each finished batch are kept. A run that was stopped, by whatever,
+            and is started again with the same arguments scores only what is missing, and returns what it would have
+            returned.
 
     Raises:
-        InputError: a candidate is not in the collection.
+        InputError: a candidate is not in the collection, or the journal is of other work.
         OptionError: token_budget below 1, or workers below 0.
+        TooLargeError: a document does not fit in memory even alone.
+        OutputError: the journal cannot be written, or another run holds it.
+        CheckpointError: a score is not a finite number.
     """
     if token_budget < 1:
         raise OptionError(f"token_budget must be at least 1, got {token_budget}")
@@ -55,7 +84,7 @@ def rerank(
         raise OptionError(f"workers must not be negative, got {workers}")
     candidates = {query_id: scores for query_id, scores in candidates.items() if query_id in queries}
     silent = [query_id for query_id in candidates if builder.tokens.query(queries[query_id]).numel() == 0]
-    if silent:
+    if silent and processes.is_first():
         warnings.warn(
             f"{len(silent)} queries have no word piece and keep the order of their candidates: {first_ids(silent)}",
             stacklevel=2,
@@ -67,7 +96,7 @@ def rerank(
         check_candidates(candidates, builder.documents, "re-ranking")  # says which, and how many
         raise
     empty = sorted(document for document, length in lengths.items() if length == 0)
-    if empty:
+    if empty and processes.is_first():
         warnings.warn(
             f"{len(empty)} documents have no word piece, they all get one score: {first_ids(empty)}", stacklevel=2
         )
@@ -79,30 +108,129 @@ def rerank(
         for document in scores
     ]
     pairs.sort(key=lambda pair: -lengths[pair[2]])  # longest first: what does not fit in memory shows at once
+    cut = [pairs[batch.start : batch.stop] for batch in batches([lengths[pair[2]] for pair in pairs], token_budget)]
 
     model.eval()
-    cut = list(batches([lengths[pair[2]] for pair in pairs], token_budget))
-    graphs = ahead(builder, [pairs[batch.start : batch.stop] for batch in cut], workers)
-    with tqdm(total=len(pairs), desc="re-ranking", unit="doc", disable=not progress) as bar:
-        for batch, graph in zip(cut, graphs, strict=True):
-            with torch.autocast(builder.device.type, torch.bfloat16, enabled=bf16):
-                scores = model(graph)
-            for i, score in zip(batch, scores.float().tolist(), strict=True):
-                found.setdefault(pairs[i][0], {})[pairs[i][2]] = score
-            bar.update(len(batch))
+    identity = {}
+    if journal is not None:
+        asked = (
+            [query_id, builder.tokens.query(text).tolist(), document, lengths[document]]
+            for query_id, text, document in pairs
+        )
+        identity = {
+            "work": "re-ranking",
+            "candidates": digest(asked),
+            "texts": collection_identity(builder.documents),
+            **identity_of(model),
+            **graphs_of(builder),
+            **computing(model, builder, token_budget, bf16),
+        }
+
+    def score(ready: list[Batch | None], some: Sequence[Pair]) -> list[float]:
+        graph = ready.pop() if ready else None
+        graph = builder(some) if graph is None else graph
+        with torch.autocast(builder.device.type, torch.bfloat16, enabled=bf16):
+            return finite(model(graph).float().tolist(), some, model)
+
+    def scorers(batches: list[list[Pair]]) -> Iterator[Scorer]:
+        graphs = ahead(builder, batches, workers)
+        for _ in batches:
+            yield partial(score, [next(graphs)])  # in a list that is emptied, so that a graph that fails is let go
+
+    for pair, value in scored(cut, scorers, lambda pair: lengths[pair[2]], progress, journal, identity):
+        found.setdefault(pair[0], {})[pair[2]] = value
     return {query_id: best_first(found.get(query_id, {})) for query_id in candidates}
 
 
-def ahead(builder: GraphBuilder, batches: list[list[tuple[str, str, str]]], workers: int) -> Iterator[Batch]:
-    """Yield the graphs of some batches of pairs in their order; ``workers`` processes build them ahead."""
+def scored(
+    batches: Sequence[list[Pair]],
+    scorers: Callable[[list[list[Pair]]], Iterator[Scorer]],
+    length: Callable[[Pair], int],
+    progress: bool,
+    journal: str | os.PathLike[str] | None,
+    identity: Mapping[str, Any],
+) -> Iterator[tuple[Pair, float]]:
+    """Yield all pairs with their scores: those the journal has, and those that the processes compute together.
+
+    Args:
+        batches: all of them, cut alike in every process.
+        scorers: yields for each of some batches the function that scores it, or parts of it.
+        length: word pieces of a pair's document.
+        progress: show a bar.
+        journal: folder of the journal, or None.
+        identity: of the work, see :class:`~socialgraph.ranking.journal.Journal`.
+    """
+    halving = Halving(length, lambda pair: f"document {pair[2]!r} for query {pair[0]!r}")
+    with Journal(journal, identity, size=_PAIR_BYTES * sum(map(len, batches))) as kept:
+        missing = [number for number in range(len(batches)) if number not in kept.finished]
+        mine = missing[processes.number() :: processes.count()]  # each process gets long and short ones
+        scores: dict[int, list[float]] = {}
+        of = f" (1 of {processes.count()} processes)" if processes.count() > 1 else ""
+        with tqdm(
+            total=sum(len(batches[number]) for number in mine),
+            desc=f"re-ranking{of}",
+            unit="doc",
+            disable=not (progress and processes.is_first()),
+        ) as bar:
+            for number, score in zip(mine, scorers([batches[number] for number in mine]), strict=True):
+                scores[number] = [value for _, part in halving(score, batches[number]) for value in part]
+                kept.append(number, scores[number])
+                bar.update(len(batches[number]))
+        for part in (kept.finished, *processes.from_all(scores)):
+            for number, values in part.items():
+                yield from zip(batches[number], values, strict=True)
+
+
+def ahead(builder: GraphBuilder, batches: list[list[Pair]], workers: int) -> Iterator[Batch | None]:
+    """Return the graphs of some batches of pairs in their order; ``workers`` processes build them ahead.
+
+    Where memory runs out, None stands in a batch's place.
+    """
     pin = builder.device.type == "cuda"  # a thread then takes batches out of the workers' queue, not the model's
     # the items are batches already: batch_size=None takes them one by one
-    loader: DataLoader[Batch] = DataLoader(
+    loader: DataLoader[Batch | None] = DataLoader(
         batches,  # type: ignore[arg-type]
-        batch_size=None, num_workers=workers, collate_fn=builder.ahead, pin_memory=pin,
+        batch_size=None, num_workers=workers, collate_fn=partial(_if_it_fits, builder.ahead), pin_memory=pin,
     )  # fmt: skip
-    for batch in loader:
-        yield builder.finish(batch)
+    return map(partial(_if_it_fits, builder.finish), loader)  # a loop here would hold a batch while it is scored
+
+
+def _if_it_fits(function: Callable[[T], Batch], argument: T | None) -> Batch | None:
+    """Return what the function gives, None where memory runs out or there is nothing to give it."""
+    try:
+        return None if argument is None else function(argument)
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+    free()
+    return None
+
+
+def finite(scores: list[float], pairs: Sequence[Pair], model: torch.nn.Module) -> list[float]:
+    """Return the scores of some pairs.
+
+    Raises:
+        CheckpointError: one is infinite or not a number.
+    """
+    for score, (query_id, _, document) in zip(scores, pairs, strict=True):
+        if not math.isfinite(score):
+            odd = [name for name, weight in model.named_parameters() if not weight.isfinite().all()]
+            why = f"the weights {odd[0]!r} are not finite" if odd else "its weights are too large"
+            raise CheckpointError(
+                f"the score of document {document!r} for query {query_id!r} is {score}: {why}; "
+                "use another checkpoint of the model"
+            )
+    return scores
+
+
+def computing(model: torch.nn.Module, builder: GraphBuilder, token_budget: int, bf16: bool) -> dict[str, Any]:
+    """Return what the last digits of scores depend on."""
+    return {
+        "attention": getattr(model, "attention", None),
+        "device": builder.device.type,
+        "token_budget": token_budget,
+        "bf16": bf16,
+    }
 
 
 def best_first(scores: dict[str, float]) -> dict[str, float]:

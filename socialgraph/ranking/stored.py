@@ -13,14 +13,16 @@ A store is a folder:
 
 from __future__ import annotations
 
-import hashlib
 import json
+import math
 import os
 import shutil
-import uuid
+import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from itertools import groupby, islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -33,17 +35,26 @@ from tqdm import tqdm
 
 from socialgraph.data.builder import GraphBuilder
 from socialgraph.data.collection import Queries, Run, first_ids
+from socialgraph.data.collection import identity as collection_identity
+from socialgraph.data.files import atomic_write
 from socialgraph.errors import CheckpointError, InputError, OptionError
 from socialgraph.nn.late_interaction import LateInteraction, PassageVectors, QueryVectors
-from socialgraph.ranking.rerank import batches, best_first
+from socialgraph.ranking import processes
+from socialgraph.ranking.journal import Journal, digest, graphs_of, identity_of, short, write_all, writing
+from socialgraph.ranking.memory import Halving
+from socialgraph.ranking.rerank import Pair, Scorer, batches, best_first, computing, finite, scored
 
 DTYPES = ("float16", "float32")
 #: queries that go through BERT together
 QUERIES = 64
+#: seconds of encoding that are done again at most, once it was stopped
+STEP_SECONDS = 10.0
 #: changes when the files do
 VERSION = 1
 #: any text will do: passages do not depend on the query, but a graph has one
 _NO_QUERY = "a"
+#: bytes before the rows of a .npy file
+_HEADER = 128
 
 
 class VectorStore:
@@ -80,11 +91,11 @@ class VectorStore:
         Raises:
             CheckpointError: it says what differs.
         """
-        for name, mine in {**_model_identity(model), **_cutting(builder)}.items():
+        for name, mine in {**identity_of(model), **_cutting(builder)}.items():
             if self.about.get(name) != mine:
                 raise CheckpointError(
                     f"{self.folder}: the store was made with another {name.replace('_', ' ')} "
-                    f"({_short(self.about.get(name))}, now {_short(mine)}); encode the collection again"
+                    f"({short(self.about.get(name))}, now {short(mine)}); encode the collection again"
                 )
 
     def passages(self, document_ids: Sequence[str], device: torch.device | str = "cpu") -> PassageVectors:
@@ -128,7 +139,11 @@ def encode_collection(
 ) -> VectorStore:
     """Read documents once and store their vectors. The folder appears whole or not at all.
 
-    Vectors go to the disk batch by batch; in memory stay the ids and two numbers a passage.
+    Vectors go to the disk batch by batch; in memory stay the ids.
+
+    Until it is whole the store grows in a folder beside, ``folder.part``. What was stopped, by whatever, goes on from
+    there when it is started again with the same arguments; who does not want that deletes it. A batch that does
+    not fit in memory is halved, with one warning. Under ``torchrun`` the first process encodes and the others wait.
 
     Args:
         model: it is put in evaluation mode and left where it is.
@@ -141,8 +156,10 @@ def encode_collection(
         progress: show a progress bar.
 
     Raises:
-        InputError: a document is not in the collection, or the folder exists.
+        InputError: a document is not in the collection, the folder exists, or beside it lies the beginning of another.
         OptionError: an option out of its range, or a builder of friend circles, which depend on the query.
+        TooLargeError: a document does not fit in memory even alone.
+        OutputError: the store cannot be written, has no room, or another run writes it.
     """
     if token_budget < 1:
         raise OptionError(f"token_budget must be at least 1, got {token_budget}")
@@ -154,39 +171,87 @@ def encode_collection(
     unknown = [document for document in ids if document not in builder.documents]
     if unknown:
         raise InputError(f"{len(unknown)} documents are not in the collection: {first_ids(unknown)}")
+    place = Path(folder)
+    part = place.with_name(f"{place.name}.part")
+    if processes.from_first(place.exists()):
+        if processes.is_first() and not (part / "store").exists():
+            shutil.rmtree(part, ignore_errors=True)  # whoever made the folder died before it could
+        raise InputError(f"{place}: is there already; remove it or choose another folder")
     model.eval()
-    about = {"version": VERSION, **_model_identity(model), **_cutting(builder), "dtype": dtype, "documents": ids}
-    passage_sizes, document_sizes = [], []
-    with (
-        torch.inference_mode(),
-        _whole_folder(Path(folder)) as place,
-        _growing(place / "tokens.npy", model.token_vector.out_features, dtype) as tokens,
-        _growing(place / "cls.npy", model.cls_size, "float32") as cls,
-        tqdm(total=len(ids), desc="encoding", unit="doc", disable=not progress) as bar,
-    ):
-        for batch in _document_batches(builder, ids, token_budget):
-            graph = builder([("", _NO_QUERY, document) for document in batch])
-            with torch.autocast(builder.device.type, torch.bfloat16, enabled=bf16):
-                vectors = model.encode(graph)
-            tokens.append(vectors.token)
-            cls.append(vectors.cls)
-            passage_sizes.append(vectors.size.cpu())
-            document_sizes.append(vectors.document_ptr.diff().cpu())
-            bar.update(len(batch))
-        for name, sizes in (("passage_ptr", passage_sizes), ("document_ptr", document_sizes)):
-            with open(place / f"{name}.npy", "wb") as file:
-                np.save(file, cumsum(torch.cat([torch.empty(0, dtype=torch.long), *sizes])).numpy(), allow_pickle=False)
-                _sync(file)
-        with open(place / "store.json", "w", encoding="utf-8", newline="\n") as file:
-            json.dump(about, file, ensure_ascii=True)
-            _sync(file)
-    store = VectorStore(folder)
+    if processes.is_first():
+        about = {"version": VERSION, **identity_of(model), **_cutting(builder), "dtype": dtype, "documents": ids}
+        with torch.inference_mode():
+            _encode(model, builder, about, part, token_budget, bf16, progress)
+        with writing(place):
+            os.rename(part / "store", place)
+        shutil.rmtree(part, ignore_errors=True)
+    processes.wait()
+    store = VectorStore(place)
     empty = [ids[i] for i in (store.document_ptr.diff() == 0).nonzero().flatten().tolist()]
-    if empty:
+    if empty and processes.is_first():
         warnings.warn(
             f"{len(empty)} documents have no word piece, they all get one score: {first_ids(empty)}", stacklevel=2
         )
     return store
+
+
+def _encode(
+    model: LateInteraction,
+    builder: GraphBuilder,
+    about: dict[str, Any],
+    part: Path,
+    token_budget: int,
+    bf16: bool,
+    progress: bool,
+) -> None:
+    """Write a store into a folder in ``part``, or what is missing of it; a journal beside it tells what is there."""
+    ids, width = about["documents"], model.token_vector.out_features
+    texts = {"documents": digest(ids), "texts": collection_identity(builder.documents)}
+    identity = {**about, **texts, "token_budget": token_budget, "bf16": bf16}
+    size = 0
+    if builder.tokens.store is not None:  # else nobody knows the lengths yet
+        size = sum(builder.tokens.lengths(ids, builder.documents)) * width * np.dtype(about["dtype"]).itemsize
+    lengths: dict[str, int] = {}
+    halving = Halving[str](lambda document: lengths[document], lambda document: f"document {document!r}")
+
+    def encode(documents: Sequence[str]) -> PassageVectors:
+        graph = builder([("", _NO_QUERY, document) for document in documents])
+        with torch.autocast(builder.device.type, torch.bfloat16, enabled=bf16):
+            return model.encode(graph)
+
+    with Journal(part, identity, size, together=False) as journal:
+        folder = part / "store"
+        with writing(folder):
+            folder.mkdir(exist_ok=True)
+        # how far the files have grown: batches in all of them, rows in each
+        begin, *rows = journal.finished[max(journal.finished)] if journal.finished else [0] * 5
+        with (
+            _growing(folder / "tokens.npy", about["dtype"], (width,), rows[0]) as tokens,
+            _growing(folder / "cls.npy", "float32", (model.cls_size,), rows[1]) as cls,
+            _growing(folder / "passage_ptr.npy", "int64", (), rows[2]) as passage_ptr,
+            _growing(folder / "document_ptr.npy", "int64", (), rows[3]) as document_ptr,
+            tqdm(total=len(ids), initial=rows[3], desc="encoding", unit="doc", disable=not progress) as bar,
+        ):
+            files = (tokens, cls, passage_ptr, document_ptr)
+            if begin == 0:
+                passage_ptr.append(torch.zeros(1))
+                document_ptr.append(torch.zeros(1))
+            since = time.monotonic()
+            for number, batch in islice(enumerate(_document_batches(builder, ids, token_budget)), begin, None):
+                lengths = dict(batch)
+                for some, vectors in halving(encode, list(lengths)):
+                    passage_ptr.append(tokens.rows + vectors.size.cumsum(0))
+                    document_ptr.append(cls.rows + vectors.document_ptr[1:])
+                    tokens.append(vectors.token)
+                    cls.append(vectors.cls)
+                    bar.update(len(some))
+                if time.monotonic() - since >= STEP_SECONDS:
+                    for file in files:
+                        file.sync()
+                    journal.append(number, [number + 1, *(file.rows for file in files)])
+                    since = time.monotonic()
+        with atomic_write(folder / "store.json") as text:
+            json.dump(about, text, ensure_ascii=True)
 
 
 @torch.inference_mode()
@@ -199,11 +264,13 @@ def rerank_stored(
     token_budget: int = 131_072,
     bf16: bool = False,
     progress: bool = True,
+    journal: str | os.PathLike[str] | None = None,
 ) -> Run:
     """Score every candidate as :func:`~socialgraph.ranking.rerank` does, up to rounding, without reading documents.
 
     BERT sees each query once. Where the model ranks passages by BM25 the builder makes the pair's graph for it.
-    A query without word pieces keeps its candidates' order.
+    A query without word pieces keeps its candidates' order. Several processes, a batch that does not fit in memory and
+    the journal are as there.
 
     Args:
         model: the one of the store; it is put in evaluation mode and left where it is.
@@ -214,11 +281,15 @@ def rerank_stored(
         token_budget: stored tokens of documents in a batch; a longer document makes a batch of its own.
         bf16: compute in bfloat16 where it is safe.
         progress: show a progress bar.
+        journal: a folder where the scores of each finished batch are kept.
 
     Raises:
-        CheckpointError: the store is of another model, or its passages are not those of the builder.
-        InputError: a candidate is not in the store.
+        CheckpointError: the store is of another model, its passages are not those of the builder, or a score is not a
+            finite number.
+        InputError: a candidate is not in the store, or the journal is of other work.
         OptionError: token_budget below 1.
+        TooLargeError: a document does not fit in memory even alone.
+        OutputError: the journal cannot be written, or another run holds it.
     """
     if token_budget < 1:
         raise OptionError(f"token_budget must be at least 1, got {token_budget}")
@@ -229,37 +300,55 @@ def rerank_stored(
         raise InputError(f"{len(missing)} candidates are not in the store {store.folder}: {first_ids(missing)}")
     pieces = {query_id: builder.tokens.query(queries[query_id]) for query_id in candidates}
     silent = [query_id for query_id, ids in pieces.items() if ids.numel() == 0]
-    if silent:
+    if silent and processes.is_first():
         warnings.warn(
             f"{len(silent)} queries have no word piece and keep the order of their candidates: {first_ids(silent)}",
             stacklevel=2,
         )
     found: dict[str, dict[str, float]] = {query_id: dict(candidates[query_id]) for query_id in silent}
     asked = [query_id for query_id in candidates if query_id not in found]
-    tokens = store.passage_ptr[store.document_ptr].diff()  # of each document
+    tokens = store.passage_ptr[store.document_ptr].diff().tolist()  # of each document
+    length = lambda pair: tokens[store.documents[pair[2]]]  # noqa: E731
+    cut: list[list[Pair]] = []  # no batch has queries of two chunks, which go through BERT apart
+    for begin in range(0, len(asked), QUERIES):
+        pairs = [(i, queries[i], document) for i in asked[begin : begin + QUERIES] for document in candidates[i]]
+        cut += [pairs[batch.start : batch.stop] for batch in batches(list(map(length, pairs)), token_budget)]
 
     model.eval()
-    total = sum(len(candidates[query_id]) for query_id in asked)
-    with tqdm(total=total, desc="re-ranking", unit="doc", disable=not progress) as bar:
-        for begin in range(0, len(asked), QUERIES):
-            here = asked[begin : begin + QUERIES]
+    identity = {}
+    if journal is not None:
+        everything = ([pair[0], pieces[pair[0]].tolist(), pair[2]] for batch in cut for pair in batch)
+        identity = {
+            "work": "re-ranking from stored vectors",
+            "candidates": digest(everything),
+            **identity_of(model),
+            **graphs_of(builder),
+            **computing(model, builder, token_budget, bf16),
+            "store": digest(sorted(store.about.items())),
+        }
+    place = {query_id: number for number, query_id in enumerate(asked)}
+
+    def score(query: QueryVectors, some: Sequence[Pair]) -> list[float]:
+        documents = [document for _, _, document in some]
+        passages = store.passages(documents, builder.device)
+        relevance = None
+        if model.reads_relevance:
+            graph = builder(some)
+            relevance = model.relevance(graph)
+            _check_passages(graph, passages, documents, store)
+        owner = torch.tensor([place[query_id] % QUERIES for query_id, _, _ in some], device=builder.device)
+        own = QueryVectors(query.token[owner], query.cls[owner])
+        return finite(model.match(own, passages, relevance).tolist(), some, model)
+
+    def scorers(batches: list[list[Pair]]) -> Iterator[Scorer]:
+        for chunk, group in groupby(batches, key=lambda batch: place[batch[0][0]] // QUERIES):
+            here = [pieces[query_id] for query_id in asked[chunk * QUERIES : (chunk + 1) * QUERIES]]
             with torch.autocast(builder.device.type, torch.bfloat16, enabled=bf16):
-                query = model.encode_queries(_query_graph([pieces[query_id] for query_id in here], builder.device))
-            pairs = [(number, document) for number, query_id in enumerate(here) for document in candidates[query_id]]
-            lengths = tokens[[store.documents[document] for _, document in pairs]].tolist()
-            for batch in batches(lengths, token_budget):
-                owners, documents = zip(*(pairs[i] for i in batch), strict=True)
-                passages = store.passages(documents, builder.device)
-                relevance = None
-                if model.reads_relevance:
-                    graph = builder([(here[pairs[i][0]], queries[here[pairs[i][0]]], pairs[i][1]) for i in batch])
-                    relevance = model.relevance(graph)
-                    _check_passages(graph, passages, documents, store)
-                owner = torch.tensor(owners, device=builder.device)
-                scores = model.match(QueryVectors(query.token[owner], query.cls[owner]), passages, relevance)
-                for number, document, score in zip(owners, documents, scores.tolist(), strict=True):
-                    found.setdefault(here[number], {})[document] = score
-                bar.update(len(batch))
+                query = model.encode_queries(_query_graph(here, builder.device))
+            yield from (partial(score, query) for _ in group)
+
+    for pair, value in scored(cut, scorers, length, progress, journal, identity):
+        found.setdefault(pair[0], {})[pair[2]] = value
     return {query_id: best_first(found.get(query_id, {})) for query_id in candidates}
 
 
@@ -278,33 +367,17 @@ def _check_passages(graph: Data, passages: PassageVectors, documents: Sequence[s
         )
 
 
-def _document_batches(builder: GraphBuilder, ids: list[str], budget: int) -> Iterator[list[str]]:
-    """Cut documents into batches; their lengths are found chunk by chunk, while the word pieces are still cached."""
+def _document_batches(builder: GraphBuilder, ids: list[str], budget: int) -> Iterator[list[tuple[str, int]]]:
+    """Cut documents into batches of (id, length); lengths are found chunk by chunk, while word pieces are cached."""
     for begin in range(0, len(ids), 1024):
         chunk = ids[begin : begin + 1024]
         lengths = builder.tokens.lengths(chunk, builder.documents)
         for batch in batches(lengths, budget):
-            yield [chunk[i] for i in batch]
-
-
-def _model_identity(model: LateInteraction) -> dict[str, Any]:
-    """Return what makes the vectors what they are, beside the documents."""
-    config = json.loads(json.dumps(model._hub_mixin_config, default=str))
-    config.pop("attention", None)  # all backends compute the same
-    digest = hashlib.sha256()
-    for name, weight in sorted(model.state_dict().items()):
-        digest.update(f"{name} {tuple(weight.shape)} {weight.dtype}\n".encode())
-        digest.update(weight.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().data)
-    return {"model": type(model).__name__, "config": config, "weights": digest.hexdigest()}
+            yield [(chunk[i], lengths[i]) for i in batch]
 
 
 def _cutting(builder: GraphBuilder) -> dict[str, Any]:
     return {"passages": repr(builder.passages), "document_length": builder.tokens.max_document_length}
-
-
-def _short(value: Any) -> str:
-    text = str(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _mapped(path: Path) -> Tensor:
@@ -313,53 +386,46 @@ def _mapped(path: Path) -> Tensor:
 
 
 class _Growing:
-    """A .npy file of rows whose number is known at the end only."""
+    """A .npy file of rows whose number is known at the end only; the first ``rows`` are there already."""
 
-    def __init__(self, file: IO[bytes], width: int, dtype: str) -> None:
-        self.file, self.width, self.dtype, self.rows = file, width, np.dtype(dtype), 0
-        self._header()
+    def __init__(self, file: IO[bytes], dtype: str, shape: tuple[int, ...], rows: int) -> None:
+        self.file, self.dtype, self.shape, self.rows = file, np.dtype(dtype), shape, rows
+        end = _HEADER + rows * math.prod(shape) * self.dtype.itemsize
+        if rows > 0 and os.fstat(file.fileno()).st_size < end:
+            raise InputError(f"{file.name}: shorter than its journal says; delete the folder")
+        with writing(file.name):
+            self._header()
+            file.truncate(end)
+        file.seek(end)
 
     def append(self, rows: Tensor) -> None:
-        array = np.ascontiguousarray(rows.cpu().numpy(), dtype=self.dtype)
-        self.file.write(array.data)
+        array = rows.cpu().numpy().astype(self.dtype)
+        with writing(self.file.name):
+            write_all(self.file, array.tobytes())
         self.rows += len(array)
 
+    def sync(self) -> None:
+        with writing(self.file.name):
+            os.fsync(self.file.fileno())
+
     def finish(self) -> None:
-        self.file.seek(0)
-        self._header()
+        with writing(self.file.name):
+            self.file.seek(0)
+            self._header()
+        self.sync()
 
     def _header(self) -> None:
         about = {"descr": np.lib.format.dtype_to_descr(self.dtype), "fortran_order": False}
-        np.lib.format.write_array_header_1_0(self.file, {**about, "shape": (self.rows, self.width)})
+        np.lib.format.write_array_header_1_0(self.file, {**about, "shape": (self.rows, *self.shape)})
         # numpy leaves room for a longer number of rows, so that the header written last has the length of the first.
-        assert self.file.tell() == 128, "the header of a .npy file has changed its length"
+        assert self.file.tell() == _HEADER, "the header of a .npy file has changed its length"
 
 
 @contextmanager
-def _growing(path: Path, width: int, dtype: str) -> Iterator[_Growing]:
-    with open(path, "wb") as file:
-        rows = _Growing(file, width, dtype)
-        yield rows
-        rows.finish()
-        _sync(file)
-
-
-@contextmanager
-def _whole_folder(folder: Path) -> Iterator[Path]:
-    """Give a folder beside ``folder`` that takes its name at the end, or goes away."""
-    if folder.exists():
-        raise InputError(f"{folder}: is there already; remove it or choose another folder")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    beside = folder.parent / f".{folder.name}.{uuid.uuid4().hex}.part"
-    beside.mkdir()
-    try:
-        yield beside
-        os.rename(beside, folder)
-    except BaseException:
-        shutil.rmtree(beside, ignore_errors=True)
-        raise
-
-
-def _sync(file: IO[Any]) -> None:
-    file.flush()
-    os.fsync(file.fileno())
+def _growing(path: Path, dtype: str, shape: tuple[int, ...], rows: int) -> Iterator[_Growing]:
+    with writing(path):
+        path.touch()
+    with open(path, "r+b", buffering=0) as file:
+        growing = _Growing(file, dtype, shape, rows)
+        yield growing
+        growing.finish()

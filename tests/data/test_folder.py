@@ -140,7 +140,7 @@ def test_a_corpus_that_is_not_utf8_empty_or_damaged_is_named(folder):
         load_folder(folder)
     path.unlink()
     (folder / "corpus.jsonl.gz").write_bytes(b"not packed")
-    with pytest.raises(InputError, match=r"corpus\.jsonl\.gz: damaged gzip"):
+    with pytest.raises(InputError, match=r"corpus\.jsonl\.gz:1: damaged gzip"):
         load_folder(folder)
 
 

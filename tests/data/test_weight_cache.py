@@ -7,7 +7,7 @@ import torch
 
 from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens, WeightCache
 from socialgraph.edges import DynamicCentrality, SocialEdges, StaticDistance
-from socialgraph.errors import InputError
+from socialgraph.errors import OutputError
 from socialgraph.partition import EdgeCircles, Windows
 
 
@@ -124,5 +124,5 @@ def test_a_graph_is_drawn_in_full_precision(make):
 
 def test_a_folder_that_cannot_be_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="no weights can be kept there"):
+    with pytest.raises(OutputError, match="no weights can be kept there"):
         WeightCache(folder=tmp_path / "file")

@@ -5,7 +5,7 @@ import torch
 
 from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens, WeightCache
 from socialgraph.edges import DynamicCentrality, DynamicDistance, SocialEdges, StaticCentrality, StaticDistance
-from socialgraph.errors import InputError, OptionError
+from socialgraph.errors import CheckpointError, InputError, OptionError
 from socialgraph.nn import Socialformer
 from socialgraph.partition import NodeCircles, Windows
 from socialgraph.ranking import rerank
@@ -86,6 +86,23 @@ def test_bad_candidates_and_budgets(ranker):
     with pytest.raises(OptionError, match="workers must not be negative"):
         rerank(model, builder, queries, {}, workers=-1)
     assert rerank(model, builder, queries, {"unknown": {"d99": 1.0}}, progress=False) == {}
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+@pytest.mark.filterwarnings("ignore:1 documents have no word piece")
+def test_a_score_that_is_no_number_never_leaves(ranker, tmp_path, value):
+    model, builder, queries, candidates = ranker
+    model.layers[1].key.weight.data[3, 4] = value
+    expected = (
+        r"the score of document 'd11' for query 'q1' is nan: the weights 'layers.1.key.weight' are not finite; use"
+    )
+    with pytest.raises(CheckpointError, match=expected):
+        rerank(model, builder, queries, candidates, token_budget=1, progress=False, journal=tmp_path / "journal")
+    assert (tmp_path / "journal" / "finished-0.jsonl").read_bytes() == b""
+    model.layers[1].key.weight.data[3, 4] = 1.0
+    model.register_forward_hook(lambda *inputs: inputs[-1] * 1e38 * 1e38)
+    with pytest.raises(CheckpointError, match=r"query 'q1' is -?inf: its weights are too large; use"):
+        rerank(model, builder, queries, candidates, token_budget=1, progress=False)
 
 
 def test_batches_fill_the_budget():

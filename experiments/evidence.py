@@ -1,0 +1,85 @@
+"""Where a question's answer stands in its document: ``evidence.tsv``, and which questions are clear: ``flags.tsv``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from socialgraph.data.files import decoded, numbered_lines
+from socialgraph.errors import InputError
+
+
+class Evidence(NamedTuple):
+    """A place in a document: word pieces of its text, without title, from ``start`` to before ``end``."""
+
+    document_id: str
+    start: int
+    end: int
+
+
+def read_evidence(folder: str | Path) -> dict[str, Evidence]:
+    """Return query id -> place of its answer, from ``evidence.tsv[.gz]``: query, document, start, end; with a header.
+
+    Returns:
+        Nothing where there is no such file.
+
+    Raises:
+        InputError: a line that is not so, or a query that comes twice; with file and line.
+    """
+    found: dict[str, Evidence] = {}
+    for where, columns in _rows(Path(folder), "evidence.tsv", 4, header=["qid", "doc_id", "start_tok", "end_tok"]):
+        start, end = _whole(columns[2], where), _whole(columns[3], where)
+        if end <= start:
+            raise InputError(f"{where}: the evidence must end after it starts, got {start} to {end}")
+        _once(columns[0], found, where)
+        found[columns[0]] = Evidence(columns[1], start, end)
+    return found
+
+
+def read_flags(folder: str | Path) -> dict[str, bool]:
+    """Return query id -> whether it is anchored in its document, from ``flags.tsv``: query, 0 or 1, rank.
+
+    Returns:
+        Nothing where there is no such file.
+
+    Raises:
+        InputError: a line that is not so, or a query that comes twice; with file and line.
+    """
+    found: dict[str, bool] = {}
+    for where, columns in _rows(Path(folder), "flags.tsv", 3):
+        if columns[1] not in ("0", "1"):
+            raise InputError(f"{where}: expected 0 or 1 in the second column, got {columns[1]!r}")
+        _whole(columns[2], where)
+        _once(columns[0], found, where)
+        found[columns[0]] = columns[1] == "1"
+    return found
+
+
+def _rows(folder: Path, name: str, count: int, header: list[str] | None = None) -> Iterator[tuple[str, list[str]]]:
+    """Yield file:line and the columns of a table, packed or not."""
+    there = [path for path in (folder / name, folder / f"{name}.gz") if path.exists()]
+    if len(there) > 1:
+        raise InputError(f"{folder}: both {name} and {name}.gz are there; keep one")
+    for path in there:
+        for number, line in numbered_lines(path):
+            where = f"{path}:{number}"
+            columns = decoded(line, where).split("\t")
+            if header is not None and number == 1:
+                if columns != header:
+                    raise InputError(f"{where}: expected the header {' '.join(header)}, got {' '.join(columns)[:80]!r}")
+                continue
+            if len(columns) != count or not all(columns):
+                raise InputError(f"{where}: expected {count} columns, got {len(columns)} in {' '.join(columns)[:80]!r}")
+            yield where, columns
+
+
+def _whole(text: str, where: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise InputError(f"{where}: expected a whole number of 0 or more, got {text[:40]!r}")
+    return int(text)
+
+
+def _once(query_id: str, found: dict[str, object] | dict[str, Evidence] | dict[str, bool], where: str) -> None:
+    if query_id in found:
+        raise InputError(f"{where}: query {query_id!r} comes twice")

@@ -1,0 +1,393 @@
+"""Cases of bad input: texts, the files of a collection, options, configurations, and folders of models.
+
+Every case is a name and what to do. What must come of it is said in ``test_bad_input.py``: a result, or one of the
+project's own errors.
+"""
+
+from __future__ import annotations
+
+import copy
+import gzip
+import json
+import math
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+
+NAN, INF = math.nan, math.inf
+
+#: texts that no program expects, by name. The lone surrogate cannot be written to a file.
+TEXTS = {
+    "empty": "",
+    "blank": " ",
+    "unicode blanks": "\u00a0\u2003\u3000",
+    "line ends": "w1\u2028w2\u2029w3\u0085w4",
+    "NUL": "w1\x00w2",
+    "controls": "".join(map(chr, [*range(1, 9), 11, 12, *range(14, 32), *range(127, 160)])),
+    "escape sequences": "\x1b[31mw1\x1b]0;title\x07\x1b[2J",
+    "backspaces": "w1\b\b\bw2",
+    "right to left": "שלום عليكم w1",
+    "direction overrides": "\u202ew1 w2\u202c\u2066\u2069\u200f\u061c",
+    "emoji": "😀👩‍🔬🏳️‍🌈 w1",
+    "only emoji": "😀" * 50,
+    "stacked accents": "w1" + "\u0301" * 500,
+    "zero widths": "w\u200b1\u200c\u200d\ufeffw2",
+    "private use and non-characters": "\ue000\ufffe\uffff\U0010ffff w1",
+    "replacement": "\ufffd w1",
+    "Chinese": "长文档排序 w1",
+    "a word of 1 MB": "a" * 1_000_000,
+    "a million words": "w7 " * 333_333,
+    "a million points": "." * 1_000_000,
+    "one character": "a",
+    "one word 1,000 times": "w3 " * 1000,
+    "one known word": "w3",
+    "only special tokens": "[CLS] [SEP] [MASK] [PAD] [UNK]",
+    "special tokens": "[CLS] w1 [SEP] w2 [MASK]",
+    "markup": "<script>alert(1)</script> & \" ' </textarea>",
+    "format strings": "%s %n {0} {{x}} ${y} $(z) `id`",
+    "paths": "../../etc/passwd C:\\windows \\\\host\\share",
+    "numbers": "1e999 nan -inf 0x10 ١٢٣ 99999999999999999999999999",
+    "quotes and backslashes": '"\\" \\u0000 \\\\',
+    "JSON": '{"doc_id": "d9", "text": [1, {"a": null}]}',
+}
+SURROGATES = {
+    "a lone high surrogate": "w1 \ud800 w2",
+    "a lone low surrogate": "\udc00",
+    "a pair the wrong way": "\ude00\ud83d",
+}
+
+IDS = {
+    **{name: text for name, text in TEXTS.items() if len(text) < 10_000},
+    "a path that leaves": "../../../../etc/passwd",
+    "an absolute path": "/etc/passwd",
+    "a dot": ".",
+    "two dots": "..",
+    "a device": "CON",
+    "an option": "--help",
+    "a comment": "#1",
+    "5,000 letters": "d" * 5000,
+    "a number": "007",
+    "a hidden id": "\u200b",
+    "Python": "__class__",
+}  # fmt: skip
+
+
+class Case(NamedTuple):
+    """A name, and the files of a collection that are other than those of :data:`COLLECTION`; None takes one away."""
+
+    name: str
+    files: dict[str, bytes | None]
+
+
+def line(**entry: object) -> bytes:
+    """Return a line of a corpus, with the characters themselves in it."""
+    return json.dumps(entry, ensure_ascii=False).encode() + b"\n"
+
+
+GOOD = [{"doc_id": f"d{i}", "title": "w1", "text": " ".join(f"w{(7 * i + j) % 60}" for j in range(10 + 25 * i))}
+        for i in range(4)]  # fmt: skip
+COLLECTION = {
+    "corpus.jsonl": b"".join(line(**entry) for entry in GOOD),
+    "queries.test.tsv": b"q1\tw1 w2\nq2\tw30 w31\n",
+    "qrels.test.txt": b"q1 0 d1 1\nq2 0 d2 2\n",
+    "run.bm25.test.txt": b"".join(b"q%d Q0 d%d %d %d.5 t\n" % (q, d, d + 1, 9 - d) for q in (1, 2) for d in range(3)),
+}
+CORPUS, QUERIES, QRELS, RUN = COLLECTION
+
+
+def collections() -> Iterator[Case]:
+    """Yield folders of a collection in which one thing is odd."""
+    yield Case("nothing is odd", {})
+    for name, text in TEXTS.items():
+        for key in ("text", "title"):
+            yield Case(f"{key}: {name}", {CORPUS: COLLECTION[CORPUS] + line(**{**GOOD[1], "doc_id": "odd", key: text}),
+                                          RUN: COLLECTION[RUN] + b"q1 Q0 odd 9 1.0 t\n"})  # fmt: skip
+        yield Case(f"query: {name}", {QUERIES: COLLECTION[QUERIES] + b"odd\t" + text.encode() + b"\n",
+                                      RUN: COLLECTION[RUN] + b"odd Q0 d1 9 1.0 t\nodd Q0 d0 9 0.5 t\n"})  # fmt: skip
+    for name, text in IDS.items():
+        odd = text.encode()
+        yield Case(f"document id: {name}", {CORPUS: COLLECTION[CORPUS] + line(doc_id=text, text="w1 w2 w3"),
+                                            QRELS: COLLECTION[QRELS] + b"q1 0 " + odd + b" 1\n",
+                                            RUN: COLLECTION[RUN] + b"q1 Q0 " + odd + b" 9 1.0 t\n"})  # fmt: skip
+        yield Case(f"query id: {name}", {QUERIES: COLLECTION[QUERIES] + odd + b"\tw1 w2\n",
+                                         RUN: COLLECTION[RUN] + odd + b" Q0 d0 9 1.0 t\n"})  # fmt: skip
+        yield Case(f"judgement: {name}", {QRELS: COLLECTION[QRELS] + b"q1 0 " + odd + b" 1\n"})
+        yield Case(f"candidate: {name}", {RUN: COLLECTION[RUN] + b"q1 Q0 " + odd + b" 9 1.0 t\n"})
+    for name, raw in _corpus_lines().items():
+        yield Case(f"corpus line: {name}", {CORPUS: COLLECTION[CORPUS] + raw + b"\n"})
+    for file, lines in _lines().items():
+        for name, raw in lines.items():
+            yield Case(f"{file}: {name}", {file: COLLECTION[file] + raw + b"\n"})
+    for file, content in COLLECTION.items():
+        yield from _whole_files(file, content)
+    yield Case("no queries at all", {QUERIES: None})
+    yield Case("no corpus at all", {CORPUS: None})
+    yield Case("a split called ..", {"queries....tsv": COLLECTION[QUERIES]})
+    yield Case("a split with an escape", {"queries.\x1b[31m.tsv": COLLECTION[QUERIES]})
+    yield Case("a split with a line end", {"queries.a\nb.tsv": COLLECTION[QUERIES]})
+    yield Case("a run called with an escape", {RUN: None, "run.\x1b[31m.test.txt": COLLECTION[RUN]})
+    yield Case("a split without a name", {"queries..tsv": COLLECTION[QUERIES]})
+
+
+def _corpus_lines() -> dict[str, bytes]:
+    deep = 100_000
+    return {
+        "blank": b"", "spaces": b"   ", "no JSON": b"hello", "a number": b"4", "null": b"null", "true": b"true",
+        "NaN": b"NaN",
+        "a string": b'"d9"', "a list": b'["d9", "w1"]', "an empty object": b"{}", "cut": b'{"doc_id": "d9", "text": "w',
+        "two objects": line(doc_id="d8", text="a").strip() + line(doc_id="d9", text="b").strip(),
+        "lists 10^5 deep": b"[" * deep + b"]" * deep, "objects 10^5 deep": b'{"a":' * deep + b"1" + b"}" * deep,
+        "deep in a field": b'{"doc_id": "d9", "text": ' + b"[" * deep + b"]" * deep + b"}",
+        "lists 400 deep": b'{"doc_id": "d9", "text": ' + b"[" * 400 + b"]" * 400 + b"}",
+        "deep in an unknown field": b'{"doc_id": "d9", "text": "w1", "more": ' + b"[" * 400 + b"]" * 400 + b"}",
+        "a number of 10,000 digits": b'{"doc_id": ' + b"9" * 10_000 + b', "text": "w1"}',
+        "1e999": b'{"doc_id": 1e999, "text": "w1"}', "text NaN": b'{"doc_id": "d9", "text": NaN}',
+        "no id": b'{"text": "w1"}', "no text": b'{"doc_id": "d9"}', "another key": b'{"id": "d9", "contents": "w1"}',
+        "many other keys": json.dumps({f"key{i}": i for i in range(5000)}).encode(),
+        "a key of 1 MB": json.dumps({"k" * 1_000_000: 1}).encode(),
+        "text null": b'{"doc_id": "d9", "text": null}', "text a list": b'{"doc_id": "d9", "text": ["w1"]}',
+        "text a number": b'{"doc_id": "d9", "text": 5}', "text an object": b'{"doc_id": "d9", "text": {"a": 1}}',
+        "title null": b'{"doc_id": "d9", "text": "w1", "title": null}', "id null": b'{"doc_id": null, "text": "w1"}',
+        "id true": b'{"doc_id": true, "text": "w1"}', "id twice": line(doc_id="d1", text="w1").strip(),
+        "a key twice": b'{"doc_id": "d9", "doc_id": "d8", "text": "w1"}',
+        "a lone surrogate, escaped": rb'{"doc_id": "d9", "text": "\ud800"}',
+        "a lone surrogate in the id": rb'{"doc_id": "\udfff", "text": "w1"}',
+        "a lone surrogate in the title": rb'{"doc_id": "d9", "text": "w1", "title": "\udc80"}',
+        "a pair, escaped": rb'{"doc_id": "d9", "text": "\ud83d\ude00 w1"}',
+        "NUL, escaped": rb'{"doc_id": "d9", "text": "\u0000 w1"}',
+        "NUL in the id, escaped": rb'{"doc_id": "d\u00009", "text": "w1"}',
+        "a raw NUL": b'{"doc_id": "d9", "text": "\x00"}',
+        "surrogates as bytes": b'{"doc_id": "d9", "text": "\xed\xa0\x80"}',
+        "latin-1": '{"doc_id": "d9", "text": "é"}'.encode("latin-1"),
+        "overlong UTF-8": b'{"doc_id": "d9", "text": "\xc0\xaf"}', "UTF-8 cut": b'{"doc_id": "d9", "text": "\xe2\x82"}',
+        "beyond Unicode": b'{"doc_id": "d9", "text": "\xf4\x90\x80\x80"}', "bytes of a pickle": b"\x80\x04\x95\x00.",
+        "comments": b'{"doc_id": "d9", "text": "w1"} // no', "single quotes": b"{'doc_id': 'd9', 'text': 'w1'}",
+        "a comma at the end": b'{"doc_id": "d9", "text": "w1",}', "a bad escape": rb'{"doc_id": "d9", "text": "\x41"}',
+    }  # fmt: skip
+
+
+def _lines() -> dict[str, dict[str, bytes]]:
+    numbers = {"nan": b"nan", "inf": b"inf", "-inf": b"-Infinity", "1e999": b"1e999", "hexadecimal": b"0x10",
+               "Arabic digits": "١٢".encode(), "full-width digits": "１２".encode(), "underscores": b"1_000",
+               "5,000 digits": b"9" * 5000, "a comma": b"1,5", "nothing but a sign": b"-", "a fraction": b"1/2",
+               "beyond 64 bits": b"99999999999999999999", "complex": b"1j", "boolean": b"True",
+               "-0": b"-0", "tiny": b"1e-320", "large": b"1e308", "minus": b"-1", "leading zeros": b"0001"}  # fmt: skip
+    return {
+        QUERIES: {
+            "blank": b"", "only an id": b"q9", "only a tab": b"\t", "no id": b"\tw1", "three columns": b"q9\tw1\tw2",
+            "blanks instead of a tab": b"q9 w1", "twice": b"q1\tw1", "not UTF-8": b"q9\t\xff\xfe",
+            "a blank in the id": b"q 9\tw1",
+            "100,000 tabs": b"\t" * 100_000, "a carriage return inside": b"q9\tw1\rw2", "NUL only": b"q9\t\x00",
+        },
+        QRELS: {
+            "blank": b"", "one column": b"q1", "three columns": b"q1 0 d0", "five columns": b"q1 0 d0 1 2",
+            "100,000 columns": b"q1 " * 100_000, "twice": b"q1 0 d1 0", "unknown document": b"q1 0 d9 1",
+            "unknown query": b"q9 0 d1 1", "not UTF-8": b"q1 0 \xff 1", "a grade of words": b"q1 0 d0 high",
+            "commas": b"q1,0,d0,1",
+            **{f"grade {name}": b"q1 0 d0 " + number for name, number in numbers.items()},
+        },
+        RUN: {
+            "blank": b"", "one column": b"q1", "five columns": b"q1 Q0 d1 1 1.0",
+            "seven columns": b"q1 Q0 d1 1 1.0 t t",
+            "100,000 columns": b"q1 " * 100_000, "twice": b"q1 Q0 d1 9 0.5 t", "unknown document": b"q1 Q0 d9 9 0.5 t",
+            "unknown query": b"q9 Q0 d1 9 0.5 t", "not UTF-8": b"q1 Q0 \xff 9 0.5 t", "commas": b"q1,Q0,d0,9,0.5,t",
+            **{f"rank {name}": b"q1 Q0 d3 " + number + b" 0.5 t" for name, number in numbers.items()},
+            **{f"score {name}": b"q1 Q0 d3 9 " + number + b" t" for name, number in numbers.items()},
+        },
+    }  # fmt: skip
+
+
+def _whole_files(file: str, content: bytes) -> Iterator[Case]:
+    text = content.decode()
+    odd = {
+        "empty": b"", "one line end": b"\n", "only blanks": b"  \n\t\n",
+        "no line end at the end": content.rstrip(b"\n"),
+        "a byte order mark": b"\xef\xbb\xbf" + content, "two byte order marks": b"\xef\xbb\xbf" * 2 + content,
+        "CRLF": content.replace(b"\n", b"\r\n"), "CR": content.replace(b"\n", b"\r"),
+        "UTF-16": text.encode("utf-16"), "UTF-32": text.encode("utf-32"), "EBCDIC": text.encode("cp500"),
+        "random bytes": np.random.default_rng(0).bytes(5000), "10,000 NULs": bytes(10_000),
+        "cut in the middle": content[: len(content) // 2], "twice": content + content,
+        "a blank line first": b"\n" + content,
+        "packed, but not called so": gzip.compress(content),
+        "a pickle": b"\x80\x04\x95\x0b\x00\x00\x00\x00\x00\x00\x00.",
+    }  # fmt: skip
+    for name, raw in odd.items():
+        yield Case(f"{file}: {name}", {file: raw})
+    if file == QUERIES:
+        return
+    packed = gzip.compress(content)
+    gzipped = {
+        "packed": packed, "packed twice": gzip.compress(packed), "not packed, but called so": content,
+        "packed, cut": packed[:-5],
+        "packed, a bit turned": packed[:14] + bytes([packed[14] ^ 4]) + packed[15:], "packed, empty": b"",
+        "packed in two parts": packed + gzip.compress(b""), "packed, then garbage": packed + b"garbage",
+        "packed, wrong length": packed[:-4] + b"\0\0\0\0", "packed bomb": gzip.compress(bytes(40 << 20), 1),
+    }  # fmt: skip
+    for name, raw in gzipped.items():
+        yield Case(f"{file}: {name}", {file: None, f"{file}.gz": raw})
+    yield Case(f"{file}: packed and plain", {f"{file}.gz": packed})
+
+
+# ---- options --------------------------------------------------------------------------------------------
+
+#: numbers that are out of every range, or at its end
+NUMBERS = (-1, 0, 10**9, 10**18, 10**30, -(10**30), 0.5, -0.5, 1e308, 1e-320, NAN, INF, -INF)
+
+
+def options() -> Iterator[tuple[str, str, Callable[[str], Any]]]:
+    """Yield name, option, and a call that makes something of a number, for every number and every class.
+
+    The call gets a folder with a BERT. What it returns may be a pattern, edges, a partition, or anything else.
+    """
+    from socialgraph import edges, partition
+    from socialgraph.data import Document, Tokens, TrainingGroups
+    from socialgraph.data.collection import Split, hash_split
+    from socialgraph.ranking import BM25, QueryLikelihood
+    from socialgraph.ranking.evaluate import holm
+    from socialgraph.ranking.interpolate import interpolate
+
+    documents = {f"d{i}": Document(f"d{i}", f"w{i} w1") for i in range(5)}
+    split = Split({"q": "w1"}, {"q": {"d1": 1}}, {"q": {f"d{i}": float(i) for i in range(5)}})
+    social = edges.SocialEdges
+    made: dict[tuple[str, str], Callable[[str, Any], Any]] = {
+        ("StaticDistance", "p"): lambda _, x: edges.StaticDistance(p=x),
+        ("DynamicDistance", "p"): lambda _, x: edges.DynamicDistance(p=x),
+        ("SocialEdges", "sparsity"): lambda _, x: social([edges.StaticDistance()], sparsity=x),
+        ("SocialEdges", "weights"): lambda _, x: social([edges.StaticDistance()], {"static_distance": x}),
+        ("Kleinberg", "r"): lambda _, x: edges.Kleinberg(x),
+        ("WattsStrogatz", "neighbours"): lambda _, x: edges.WattsStrogatz(x),
+        ("WattsStrogatz", "rewire"): lambda _, x: edges.WattsStrogatz(rewire=x),
+        ("Nearby", "width"): lambda _, x: edges.Nearby(x),
+        ("EdgeCircles", "k"): lambda _, x: partition.EdgeCircles(k=x),
+        ("EdgeCircles", "max_size"): lambda _, x: partition.EdgeCircles(max_size=x),
+        ("NodeCircles", "k"): lambda _, x: partition.NodeCircles(k=x),
+        ("ExpectedCircles", "k"): lambda _, x: partition.ExpectedCircles(k=x),
+        ("ExpectedCircles", "max_size"): lambda _, x: partition.ExpectedCircles(max_size=x),
+        ("Blocks", "size"): lambda _, x: partition.Blocks(x),
+        ("Blocks", "segment"): lambda _, x: partition.Blocks(segment=x),
+        ("Blocks", "forced"): lambda _, x: partition.Blocks(forced=x),
+        ("KCore", "k"): lambda _, x: partition.KCore(k=x),
+        ("KCore", "max_size"): lambda _, x: partition.KCore(max_size=x),
+        ("Sentences", "size"): lambda _, x: partition.Sentences(x),
+        ("Windows", "size"): lambda _, x: partition.Windows(x),
+        ("Windows", "before"): lambda _, x: partition.Windows(16, before=x),
+        ("Windows", "after"): lambda _, x: partition.Windows(16, after=x),
+        ("Tokens", "max_document_length"): lambda bert, x: Tokens(bert, x),
+        ("Tokens", "max_query_length"): lambda bert, x: Tokens(bert, 10, x),
+        ("TrainingGroups", "size"): lambda _, x: TrainingGroups(split, x, 2),
+        ("TrainingGroups", "negatives"): lambda _, x: TrainingGroups(split, 2, x),
+        ("BM25", "k1"): lambda _, x: BM25(k1=x).fit(documents).retrieve({"q": "w1"}),
+        ("BM25", "b"): lambda _, x: BM25(b=x).fit(documents).retrieve({"q": "w1"}),
+        ("BM25", "k"): lambda _, x: BM25().fit(documents).retrieve({"q": "w1"}, x),
+        ("QueryLikelihood", "mu"): lambda _, x: QueryLikelihood(x).fit(documents).retrieve({"q": "w1"}),
+        ("hash_split", "shares"): lambda _, x: hash_split(["a"], [x, 0.5, 0.5 - x]),
+        ("interpolate", "weight"): lambda _, x: interpolate({"q": {"d": 1.0}}, {"q": {"d": 2.0}}, x),
+        ("interpolate", "score"): lambda _, x: interpolate({"q": {"d": x, "e": 0.0}}, {"q": {"d": 2.0}}, 0.5),
+        ("holm", "p"): lambda _, x: holm([0.5, x]),
+    }  # fmt: skip
+    for (kind, option), make in made.items():
+        for number in NUMBERS:
+            yield f"{kind}({option}={number!r})", option, lambda bert, make=make, number=number: make(bert, number)
+
+
+# ---- models ---------------------------------------------------------------------------------------------
+
+
+def folders(good: Path, counts: dict[str, str]) -> Iterator[tuple[str, Callable[[Path], None]]]:
+    """Yield names and what to do to a copy of a good folder of a model: its config.json, its weights, its files.
+
+    Args:
+        good: the folder.
+        counts: names of numbers in its config.json, and what each is.
+    """
+    weights = load_file(good / "model.safetensors")
+    first, last = min(weights), max(weights)
+
+    def config(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]:
+        def do(folder: Path) -> None:
+            values = json.loads((folder / "config.json").read_text())
+            change(values)
+            (folder / "config.json").write_text(json.dumps(values))
+
+        return do
+
+    def tensors(change: Callable[[dict[str, torch.Tensor]], Any]) -> Callable[[Path], None]:
+        def do(folder: Path) -> None:
+            values = copy.copy(weights)
+            change(values)
+            save_file(values, folder / "model.safetensors", metadata={"format": "pt"})
+
+        return do
+
+    def raw(name: str, content: bytes | Callable[[bytes], bytes]) -> Callable[[Path], None]:
+        def do(folder: Path) -> None:
+            file = folder / name
+            file.write_bytes(content(file.read_bytes()) if callable(content) else content)
+
+        return do
+
+    yield "nothing is odd", lambda folder: None
+    odd = (-1, 0, 3, 10**9, 10**15, 10**30, 1e308, NAN, INF, "32", None, [32], {"a": 1}, True, 0.5)
+    for key, kind in counts.items():
+        for value in odd:
+            yield f"config.json: {kind} {value!r}"[:60], config(lambda c, k=key, v=value: c.__setitem__(k, v))
+        yield f"config.json: no {kind}", config(lambda c, k=key: c.pop(k, None))
+    for name, text in {"empty": b"", "a list": b"[]", "null": b"null", "garbage": b"\xff\xfe\x00",
+    "cut": b'{"hidden_size": ',
+                       "10^5 deep": b"[" * 100_000, "an empty object": b"{}",
+                       "20 MB": b'{"a": "' + b"x" * 20_000_000 + b'"}',
+                       "a pickle": b"\x80\x04."}.items():  # fmt: skip
+        yield f"config.json: {name}", raw("config.json", text)
+    yield "config.json is a folder", lambda f: ((f / "config.json").unlink(), (f / "config.json").mkdir())
+    yield "no config.json", lambda f: (f / "config.json").unlink()
+    yield "no model.safetensors", lambda f: (f / "model.safetensors").unlink()
+    yield (
+        "model.safetensors is a folder",
+        lambda f: ((f / "model.safetensors").unlink(), (f / "model.safetensors").mkdir()),
+    )
+    yield "an empty folder", lambda f: [one.unlink() for one in f.iterdir() if one.is_file()]
+    huge = struct.pack("<Q", 1 << 60) + b"{}"
+    liar = json.dumps({first: {"dtype": "F32", "shape": [10**9, 10**9], "data_offsets": [0, 4]}}).encode()
+    overlap = json.dumps({k: {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]} for k in (first, last)}).encode()
+    for name, content in {
+        "empty": b"", "one byte": b"\0", "garbage": b"not weights at all", "a zip": b"PK\x03\x04" + bytes(100),
+        "a header of an exabyte": huge, "no weights": struct.pack("<Q", 2) + b"{}", "a pickle": b"\x80\x04\x95\x00.",
+        "a shape that lies": struct.pack("<Q", len(liar)) + liar + bytes(4),
+        "weights that overlap": struct.pack("<Q", len(overlap)) + overlap + bytes(4),
+    }.items():  # fmt: skip
+        yield f"model.safetensors: {name}", raw("model.safetensors", content)
+    yield "model.safetensors: cut", raw("model.safetensors", lambda data: data[: len(data) // 2])
+    yield "model.safetensors: cut by a byte", raw("model.safetensors", lambda data: data[:-1])
+    yield "model.safetensors: longer", raw("model.safetensors", lambda data: data + b"more")
+    yield "model.safetensors: header garbled", raw("model.safetensors", lambda data: data[:8] + b"\xff" + data[9:])
+    for key in (first, last):
+        yield f"without {key}", tensors(lambda w, k=key: w.pop(k))
+        for name, value in {"NaN": NAN, "inf": INF, "-inf": -INF}.items():
+            yield f"{name} in {key}", tensors(lambda w, k=key, v=value: w.__setitem__(k, _with(w[k], v)))
+        for kind in (
+            torch.int64,
+            torch.bool,
+            torch.uint8,
+            torch.float16,
+            torch.bfloat16,
+            torch.float64,
+            torch.complex64,
+        ):
+            yield f"{key} as {kind}", tensors(lambda w, k=key, t=kind: w.__setitem__(k, w[k].to(t)))
+        yield f"{key} flat", tensors(lambda w, k=key: w.__setitem__(k, torch.cat([w[k].flatten(), torch.zeros(1)])))
+        yield f"{key} empty", tensors(lambda w, k=key: w.__setitem__(k, torch.zeros(0)))
+        yield f"{key} renamed", tensors(lambda w, k=key: w.__setitem__(f"{k}x", w.pop(k)))
+    yield "all weights in half precision", tensors(lambda w: w.update({k: v.half() for k, v in w.items()}))
+    yield "all weights in double precision", tensors(lambda w: w.update({k: v.double() for k, v in w.items()}))
+    yield "one weight more", tensors(lambda w: w.__setitem__("more", torch.zeros(1)))
+
+
+def _with(tensor: torch.Tensor, value: float) -> torch.Tensor:
+    found = tensor.clone()
+    found.view(-1)[0] = value
+    return found

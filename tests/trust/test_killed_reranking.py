@@ -1,0 +1,169 @@
+"""Re-ranking and encoding are killed at random moments and started again: they end as if nobody had disturbed them.
+
+Long form: python tests/trust/test_killed_reranking.py --kills 20
+"""
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from itertools import count
+from pathlib import Path
+
+import pytest
+import torch
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # where it is called as a program
+from conftest import write_tiny_bert
+
+from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
+from socialgraph.data.trec import write_run
+from socialgraph.edges import SocialEdges, StaticCentrality, StaticDistance
+from socialgraph.nn import Socialformer
+from socialgraph.nn.colbert import ColBERT
+from socialgraph.partition import EdgeCircles, Windows
+from socialgraph.ranking import rerank, stored
+from socialgraph.ranking.stored import encode_collection, rerank_stored
+
+WORKS = ("reranking", "matching", "encoding")
+QUERIES = {f"q{i}": f"w{i} w{i + 1} w{2 * i}" for i in range(6)}
+#: 60 documents, 6 queries
+OPTIONS = {"token_budget": 200, "progress": False}
+
+
+class Works:
+    """What is killed: each work leaves its results in a folder that it is told."""
+
+    def __init__(self, folder):
+        (folder / "bert").mkdir(parents=True)
+        write_tiny_bert(folder / "bert")
+        name = str(folder / "bert")
+        text = lambda n: " ".join(f"w{i}" for i in torch.randint(0, 195, (n,)))  # noqa: E731
+        documents = {f"d{i:02}": Document(f"d{i:02}", text(20 + 2 * i)) for i in range(60)}
+        tokens = Tokens(name)
+        statistics = TermStatistics.count((tokens.document(d) for d in documents.values()), tokens.vocab_size)
+        edges = SocialEdges([StaticDistance(), StaticCentrality()])
+        self.social = GraphBuilder(documents, tokens, statistics, edges, EdgeCircles(k=2), Windows(32))
+        self.passages = GraphBuilder(documents, tokens, statistics, passages=Windows(32))
+        self.candidates = {query_id: dict.fromkeys(documents, 1.0) for query_id in QUERIES}
+        self.former, self.colbert = Socialformer.from_backbone(name), ColBERT.from_backbone(name)
+        ids = list(documents)
+        self.store = encode_collection(self.colbert, self.passages, ids, folder / "vectors", progress=False)
+
+    def reranking(self, folder):
+        asked = (self.former, self.social, QUERIES, self.candidates)
+        write_run(folder / "result", rerank(*asked, journal=folder / "journal", **OPTIONS))
+
+    def matching(self, folder):
+        asked = (self.colbert, self.store, self.passages, QUERIES, self.candidates)
+        write_run(folder / "result", rerank_stored(*asked, journal=folder / "journal", **OPTIONS))
+
+    def encoding(self, folder):
+        stored.STEP_SECONDS = 0.0  # every batch is noted
+        if not (folder / "result").exists():
+            encode_collection(self.colbert, self.passages, list(self.passages.documents), folder / "result", **OPTIONS)
+
+    def begin(self, name, folder):
+        """Work in a child; each batch that goes through a model leaves a byte in a file, which outlives the child."""
+        child = os.fork()
+        if child:
+            return child
+        calls = os.open(folder / "calls", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+        model, method = {
+            "reranking": (self.former, "forward"), "matching": (self.colbert, "match"),
+            "encoding": (self.colbert, "encode"),
+        }[name]  # fmt: skip
+        function = getattr(model, method)
+
+        def counted(*arguments):
+            os.write(calls, b".")
+            return function(*arguments)
+
+        setattr(model, method, counted)
+        try:
+            getattr(self, name)(folder)
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+
+
+def contents(folder):
+    result = folder / "result"
+    return {path.name: path.read_bytes() for path in (result.iterdir() if result.is_dir() else [result])}
+
+
+def noted(folder):
+    """Return the numbers of the batches in the journal, in their order."""
+    lines = (folder / "journal" / "finished-0.jsonl").read_text().splitlines()
+    return [json.loads(line)["batch"] for line in lines]
+
+
+def kill(works, name, folder, kills, chance):
+    """Kill a work so many times, in as many rounds as that takes; return what came of it."""
+    (folder / "undisturbed").mkdir(parents=True)
+    begun = time.monotonic()
+    assert os.waitstatus_to_exitcode(os.waitpid(works.begin(name, folder / "undisturbed"), 0)[1]) == 0
+    seconds = time.monotonic() - begun
+    expected, batches = contents(folder / "undisturbed"), (folder / "undisturbed" / "calls").stat().st_size
+    died = again = 0
+    for number in count():
+        here = folder / str(number)
+        here.mkdir()
+        deaths, code = 0, -signal.SIGKILL
+        while code == -signal.SIGKILL:
+            child = works.begin(name, here)
+            if died < kills:
+                time.sleep(chance.uniform(0, 2 * seconds / min(kills, 5)))
+                os.kill(child, signal.SIGKILL)
+            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            deaths += code == -signal.SIGKILL
+            died += code == -signal.SIGKILL
+        assert code == 0, f"{name}: ended with {code}"
+        assert contents(here) == expected, f"{name}: round {number} has another result"
+        calls = (here / "calls").stat().st_size
+        assert batches <= calls <= batches + deaths, f"{name}: {calls} batches for {batches}, killed {deaths} times"
+        again += calls - batches
+        if name != "encoding":
+            assert noted(here) == list(range(batches)), f"{name}: a batch is missing or noted twice"
+        if died >= kills:
+            return {"kills": died, "rounds": number + 1, "batches": batches, "batches in flight": again}
+
+
+def program(kills, seed):
+    """Kill all works; print what came of it."""
+    torch.set_num_threads(1)  # children are forked
+    chance = random.Random(seed)
+    with tempfile.TemporaryDirectory() as folder:
+        works = Works(Path(folder))
+        print(json.dumps({name: kill(works, name, Path(folder) / name, kills, chance) for name in WORKS}))
+
+
+@pytest.fixture(scope="module")
+def outcome():
+    if not hasattr(os, "fork"):
+        pytest.skip("no fork here")
+    command = [sys.executable, __file__, "--kills", "4"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("name", WORKS)
+def test_killed_work_ends_as_if_nobody_had_disturbed_it(outcome, name):
+    assert outcome[name]["kills"] == 4
+    assert outcome[name]["batches"] > 20
+
+
+if __name__ == "__main__":
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--kills", type=int, default=20, help="of each work")
+    options.add_argument("--seed", type=int, default=None, help="of the moments")
+    given = options.parse_args()
+    program(given.kills, given.seed)

@@ -1,0 +1,138 @@
+"""A table is killed at random moments and started again: it ends with the same files as one that nobody disturbed.
+
+Long form: python tests/trust/test_killed_table.py --kills 20
+"""
+
+import argparse
+import gzip
+import json
+import multiprocessing
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # where it is called as a program
+from conftest import write_tiny_bert
+
+ROOT = Path(__file__).parents[2]
+WORDS = [f"w{number}" for number in range(6)]
+ROWS = "rows=[bm25,parade,socialformer-node,idcm,colbert]"
+
+
+def write_tales(folder):
+    """Write a small BERT and a collection of six documents."""
+    (folder / "bert").mkdir(parents=True)
+    write_tiny_bert(folder / "bert")
+    with open(folder / "corpus.jsonl", "w") as corpus:
+        for place, word in enumerate(WORDS):
+            text = " ".join(f"{word} w{20 + (7 * place + 3 * number) % 90}" for number in range(30))
+            corpus.write(json.dumps({"doc_id": f"d-{word}", "text": text}) + "\n")
+    for split, part in (("train", WORDS[:3]), ("dev", WORDS[2:4]), ("test", WORDS[3:])):
+        (folder / f"queries.{split}.tsv").write_text("".join(f"q-{word}\t{word} w20 w41\n" for word in part))
+        (folder / f"qrels.{split}.txt").write_text("".join(f"q-{word} 0 d-{word} 1\n" for word in part))
+
+
+def typed(folder):
+    """Return what a user types to rank it."""
+    return [
+        "data=folder", f"data.path={folder}", "data.label=tales", f"model.backbone={folder / 'bert'}", "size.short=32",
+        "size.long=48", "window=32", "trainer.groups=24", "trainer.negatives=1", "trainer.bf16=false",
+        "trainer.save_every=4", "trainer.token_budget=60", ROWS,
+    ]  # fmt: skip
+
+
+def table(folder, results):
+    """Make the table, in a process of its own."""
+    options = [*typed(folder), f"results={results}"]
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    os.dup2(1, 2)
+    from hydra import compose, initialize_config_dir
+    from tables import make_table
+
+    with initialize_config_dir(str(ROOT / "experiments" / "conf"), version_base="1.3"):
+        make_table(compose("table1", options), options)
+
+
+def finished(results):
+    """Return file -> content of all that is finished, without times, memory and versions."""
+    found = {}
+    for path in sorted((results / "tales" / "test").glob("*.*")):
+        if path.suffix == ".gz":
+            found[path.name] = gzip.decompress(path.read_bytes())
+        elif path.suffix == ".json":
+            value = json.loads(path.read_text())
+            found[path.name] = value["measures"], value["dev_measures"], value["sha256"], losses(value["training"])
+    return found
+
+
+def losses(log):
+    return [(line["step"], line["loss"], line["learning_rate"]) for line in log if "loss" in line]
+
+
+def stage(results):
+    """Return where a run was when it died."""
+    place = results / "tales" / "test" / ".unfinished"
+    there = sorted(path.relative_to(place).parts for path in place.rglob("*")) if place.is_dir() else []
+    names = {part for parts in there for part in parts}
+    if "scores" in names:
+        return "re-ranking"
+    if any(name.startswith("checkpoint") for name in names):
+        return "training, with a checkpoint"
+    return "training" if there else "between rows"
+
+
+def killed_and_whole(folder, kills, seed=0):
+    """Return what an undisturbed run leaves, what a killed one leaves, and where it was killed."""
+    sys.path.insert(0, str(ROOT / "experiments"))
+    import tables  # noqa: F401  (children are forked from here: they need not load PyTorch again)
+
+    context, draw = multiprocessing.get_context("fork"), random.Random(seed)
+    # the parent itself computes nothing: threads do not survive a fork
+    for work, arguments in ((write_tales, (folder / "tales",)), (table, (folder / "tales", folder / "whole"))):
+        began = time.perf_counter()
+        child = context.Process(target=work, args=arguments)
+        child.start()
+        child.join()
+        assert child.exitcode == 0
+    length, moments = time.perf_counter() - began, []
+    while True:
+        child = context.Process(target=table, args=(folder / "tales", folder / "killed"))
+        child.start()
+        before = {path: path.stat().st_mtime_ns for path in (folder / "killed").rglob("*.run.gz")}
+        # what is left is shorter each time
+        child.join(draw.uniform(0.05, 1) * length / 2 if len(moments) < kills else 10 * length)
+        if child.exitcode is None:
+            os.kill(child.pid, signal.SIGKILL)
+            child.join()
+            moments.append(stage(folder / "killed"))
+        assert all(path.stat().st_mtime_ns == then for path, then in before.items())  # nothing is made twice
+        if child.exitcode != -signal.SIGKILL:
+            assert child.exitcode == 0
+            return finished(folder / "whole"), finished(folder / "killed"), moments
+
+
+def test_a_killed_table_goes_on_and_ends_the_same(tmp_path, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(ROOT / "experiments"))
+    whole, killed, moments = killed_and_whole(tmp_path, kills=4)
+    assert killed == whole
+    assert len(whole) == 10
+    assert all(len(value) > 0 for value in whole.values())
+    assert not any((tmp_path / "killed" / "tales" / "test" / ".unfinished").iterdir())
+    with capsys.disabled():
+        print(f" [killed {len(moments)} times: {', '.join(moments)}]", end="")
+
+
+if __name__ == "__main__":
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--kills", type=int, default=20)
+    options.add_argument("--seed", type=int, default=0)
+    chosen = options.parse_args()
+    with tempfile.TemporaryDirectory() as place:
+        found = killed_and_whole(Path(place), chosen.kills, chosen.seed)
+    print(f"killed {len(found[2])} times: {', '.join(found[2])}")
+    print("the same files" if found[0] == found[1] else "OTHER FILES")
+    sys.exit(found[0] != found[1])

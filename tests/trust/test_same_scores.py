@@ -1,0 +1,89 @@
+"""Scores are the same to 1e-5 whatever computes them: every attention backend, batch, budget and amount of padding."""
+
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import pytest
+import torch
+from conftest import write_tiny_bert
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
+from socialgraph.edges import SocialEdges, StaticCentrality, StaticDistance
+from socialgraph.edges.bigbird import BigBirdEdges
+from socialgraph.edges.longformer import LongformerEdges
+from socialgraph.nn import Socialformer
+from socialgraph.nn.colbert import ColBERT
+from socialgraph.nn.sparse_transformer import SparseTransformer
+from socialgraph.partition import NodeCircles, Windows
+from socialgraph.ranking import rerank
+
+SEGMENTS = ("padded", "edges")  # socialgraph.nn.attention
+EDGES = ("dense", "edges", "flex")  # socialgraph.nn.masked_attention
+CASES = {"socialformer": SEGMENTS, "colbert": SEGMENTS, "longformer": EDGES, "bigbird": EDGES}
+#: documents by their lengths, and the pairs that are asked for: (query, document)
+LENGTHS = st.lists(st.integers(0, 90), min_size=1, max_size=6)
+QUERIES = {"q0": "w1", "q1": "w2 w3 w4", "q2": "w5 w6 w7 w8 w9 w10 w11"}
+
+
+@cache
+def model_of(kind):
+    """Return a model whose weights have all left their start, and what its graphs are made with."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_tiny_bert(Path(folder))
+        family, options = {
+            "socialformer": (Socialformer, {}), "colbert": (ColBERT, {}),
+            "longformer": (SparseTransformer, {"max_positions": 128}),
+            "bigbird": (SparseTransformer, {"max_positions": 128}),
+        }[kind]  # fmt: skip
+        model, tokens = family.from_backbone(folder, **options).eval(), Tokens(folder)
+    torch.manual_seed(1)
+    for parameter in model.parameters():
+        parameter.data += 0.1 * torch.randn_like(parameter)
+    if kind in ("longformer", "bigbird"):
+        model.score.weight.data *= 10  # scores of about 1, so that 1e-5 is little
+    parts = {
+        "socialformer": lambda: {
+            "edges": SocialEdges([StaticDistance(), StaticCentrality()], sparsity=0.5),
+            "circles": NodeCircles(k=3), "passages": Windows(24),
+        },
+        "colbert": lambda: {"passages": Windows(24)},
+        "longformer": lambda: {"edges": LongformerEdges(16, query=True), "joint": True},
+        "bigbird": lambda: {"edges": BigBirdEdges(8), "joint": True},
+    }[kind]()  # fmt: skip
+    return model, tokens, parts
+
+
+def documents_of(lengths, seed):
+    generator = torch.Generator().manual_seed(seed)
+    words = lambda n: " ".join(f"w{i}" for i in torch.randint(0, 195, (n,), generator=generator))  # noqa: E731
+    return {f"d{i}-{seed}": Document(f"d{i}-{seed}", words(n)) for i, n in enumerate(lengths)}
+
+
+@pytest.mark.parametrize("kind", CASES)
+@pytest.mark.filterwarnings("ignore:.*documents have no word piece")
+@settings(max_examples=25, deadline=None)
+@given(lengths=LENGTHS, seed=st.integers(0, 10**6), budget=st.integers(1, 600), data=st.data())
+def test_the_same_scores(kind, lengths, seed, budget, data):
+    model, tokens, parts = model_of(kind)
+    documents = documents_of(lengths, seed)
+    statistics = TermStatistics.count((tokens.document(d) for d in documents.values()), tokens.vocab_size)
+    builder = GraphBuilder(documents, tokens, statistics, **parts)
+    asked = data.draw(
+        st.lists(st.tuples(st.sampled_from(sorted(QUERIES)), st.sampled_from(sorted(documents))), min_size=1)
+    )
+    candidates = {}
+    for query_id, document in asked:
+        candidates.setdefault(query_id, {})[document] = 1.0
+    reference = {}  # each pair alone, by the reference backend
+    model.attention = "edges"
+    with torch.inference_mode():
+        for pair in {(query_id, QUERIES[query_id], document) for query_id, document in asked}:
+            reference[pair[0], pair[2]] = model(builder([pair])).item()
+    for backend in CASES[kind]:
+        model.attention = backend
+        run = rerank(model, builder, QUERIES, candidates, token_budget=budget, progress=False)
+        found = {(query_id, document): score for query_id, scores in run.items() for document, score in scores.items()}
+        assert found == pytest.approx(reference, abs=1e-5), backend

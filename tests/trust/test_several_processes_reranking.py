@@ -1,0 +1,117 @@
+"""Re-ranking by two processes, as real launchers start them, gives what one gives, to the last bit, in both."""
+
+import json
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+import torch
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # where it is called as a program
+from conftest import write_tiny_bert
+
+from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
+from socialgraph.edges import SocialEdges, StaticCentrality, StaticDistance
+from socialgraph.nn import Socialformer
+from socialgraph.nn.colbert import ColBERT
+from socialgraph.partition import EdgeCircles, Windows
+from socialgraph.ranking import processes, rerank
+from socialgraph.ranking.stored import encode_collection, rerank_stored
+
+QUERIES = {"q1": "w1 w2", "q2": "w3", "q3": "w9 w8 w7"}
+OPTIONS = {"token_budget": 150, "progress": True}
+LAUNCHERS = {
+    "torchrun": ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"],
+    "accelerate launch": ["-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2", "--num_machines",
+                          "1", "--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0"],
+}  # fmt: skip
+
+
+def program(folder):
+    """Re-rank in each way and write down what this process got."""
+    first = processes.is_first()
+    if first:
+        folder.mkdir()
+        write_tiny_bert(folder)
+    processes.wait()
+    generator = torch.Generator().manual_seed(0)
+    words = lambda n: " ".join(f"w{i}" for i in torch.randint(0, 195, (n,), generator=generator))  # noqa: E731
+    documents = {f"d{i:02}": Document(f"d{i:02}", words(10 * i)) for i in range(20)}  # d00 is empty
+    tokens = Tokens(str(folder))
+    statistics = TermStatistics.count((tokens.document(d) for d in documents.values()), tokens.vocab_size)
+    edges = SocialEdges([StaticDistance(), StaticCentrality()])
+    social = GraphBuilder(documents, tokens, statistics, edges, EdgeCircles(k=2), Windows(32))
+    passages = GraphBuilder(documents, tokens, statistics, passages=Windows(32))
+    torch.manual_seed(0)
+    model, colbert = Socialformer.from_backbone(str(folder)), ColBERT.from_backbone(str(folder))
+    candidates = {query_id: dict.fromkeys(documents, 1.0) for query_id in QUERIES}
+    calls = []
+    model.register_forward_hook(lambda *_: calls.append(1))
+    found = {"processes": processes.count(), "number": processes.number()}
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found["rerank"] = rerank(model, social, QUERIES, candidates, **OPTIONS)
+    found["warnings"] = [str(warning.message) for warning in caught if "word piece" in str(warning.message)]
+    found["batches"] = len(calls)
+    journal = folder / "journal"
+    found["journal"] = rerank(model, social, QUERIES, candidates, journal=journal, **OPTIONS)
+    files = sorted(journal.glob("finished-*.jsonl"))
+    kept = {path.name: path.read_bytes() for path in files}
+    processes.wait()
+    if first:  # what a death leaves: a part of the lines, and half a line
+        for path in files:
+            lines = kept[path.name].splitlines(keepends=True)
+            path.write_bytes(b"".join(lines[: len(lines) // 3]) + lines[-1][:9])
+    processes.wait()
+    calls.clear()
+    found["again"] = rerank(model, social, QUERIES, candidates, journal=journal, **OPTIONS)
+    found["batches again"] = len(calls)
+    found["noted"] = sorted(json.loads(line)["batch"] for path in files for line in path.read_text().splitlines())
+
+    store = encode_collection(colbert, passages, list(documents), folder / "store", **OPTIONS)
+    found["vectors"] = store.token.float().sum().item()
+    found["stored"] = rerank_stored(colbert, store, passages, QUERIES, candidates, **OPTIONS)
+    (folder / f"found-{processes.number()}.json").write_text(json.dumps(found))
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """What one process finds, with as many threads as each of two has."""
+    folder, threads = tmp_path_factory.mktemp("alone") / "work", torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        program(folder)
+    finally:
+        torch.set_num_threads(threads)
+    return json.loads((folder / "found-0.json").read_text())
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_two_processes_return_what_one_does(alone, tmp_path, launcher):
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    command = [sys.executable, *LAUNCHERS[launcher], __file__, str(tmp_path / "work")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=200)
+    assert done.returncode == 0, done.stderr[-3000:]
+    both = [json.loads((tmp_path / "work" / f"found-{number}.json").read_text()) for number in range(2)]
+    assert [(one["processes"], one["number"]) for one in both] == [(2, 0), (2, 1)]
+    for one in both:
+        for name in ("rerank", "journal", "again", "stored"):  # the order counts too
+            assert json.dumps(one[name]) == json.dumps(alone["journal" if name == "again" else name]), name
+        assert one["vectors"] == alone["vectors"]
+        assert one["noted"] == list(range(alone["batches"]))
+    shares = [one["batches"] for one in both]
+    assert sum(shares) == alone["batches"]
+    assert max(shares) - min(shares) <= 1
+    assert 0 < sum(one["batches again"] for one in both) == alone["batches"] - sum(share // 3 for share in shares)
+    assert [len(one["warnings"]) for one in both] == [1, 0]
+    assert "1 of 2 processes" in done.stderr
+    assert done.stderr.count("re-ranking (1 of 2 processes): 100%") >= 4  # bars of one process only
+    assert "encoding: 100%" in done.stderr
+
+
+if __name__ == "__main__":
+    program(Path(sys.argv[1]))

@@ -1,0 +1,57 @@
+"""Training and re-ranking under torchrun, killed and resumed: the same run file as one process, to the last bit."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+PROGRAM = str(Path(__file__).with_name("train_together.py"))
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+
+
+def run(launcher, bert, out, accumulation, fatal=0):
+    out.mkdir(exist_ok=True)
+    return subprocess.run(
+        [*launcher, PROGRAM, str(bert), str(out), str(accumulation), str(fatal)],
+        capture_output=True, text=True, timeout=300, check=False, env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def one(tmp_path_factory):
+    """What one process makes, with twice the accumulation."""
+    from kill_training import write_bert
+
+    folder = tmp_path_factory.mktemp("together")
+    write_bert(folder / "bert")
+    done = run([sys.executable], folder / "bert", folder / "one", 2)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return folder
+
+
+def same(one, other):
+    assert (other / "run.txt").read_bytes() == (one / "one" / "run.txt").read_bytes()
+    mine, theirs = load_file(other / "model.safetensors"), load_file(one / "one" / "model.safetensors")
+    assert [name for name in theirs if not torch.equal(mine[name], theirs[name])] == []
+    losses = json.loads((other / "log.json").read_text())
+    assert len(losses) == 8
+    assert losses == json.loads((one / "one" / "log.json").read_text())
+
+
+def test_two_processes_of_torchrun_killed_and_resumed_make_the_same_run_file(one):
+    out = one / "two"
+    done = run(TORCHRUN, one / "bert", out, 1, fatal=6)
+    assert done.returncode != 0
+    assert not (out / "run.txt").exists()
+    assert {path.name for path in (out / "training").glob("checkpoint-*")} == {"checkpoint-2", "checkpoint-4"}
+    done = run(TORCHRUN, one / "bert", out, 1)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert sorted(line for line in done.stdout.splitlines() if "is done" in line) == [
+        "process 0 of 2 is done", "process 1 of 2 is done",
+    ]  # fmt: skip
+    same(one, out)
