@@ -295,7 +295,7 @@ def rerank(
     if recipe.stored:
         named = sorted({document for scores in candidates.values() for document in scores})
         vectors = journal.with_name(f"{journal.name}-vectors")
-        if not vectors.exists():
+        if not processes.from_first(vectors.exists()):
             encode_collection(model, builder, named, vectors, config.trainer.token_budget, bf16=bf16(config))
         began = time.perf_counter()
         run = rerank_stored(model, VectorStore(vectors), builder, split.queries, candidates, **options)

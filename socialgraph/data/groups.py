@@ -86,7 +86,6 @@ class TrainingGroups(torch.utils.data.Dataset[Group]):
         chosen = draw.choice(len(others), min(self.negatives, len(others)), replace=False)
         return Group(query_id, [positive, *(others[i] for i in chosen)])
 
-
     def _order(self, epoch: int) -> npt.NDArray[np.int64]:
         """Return the order of the queries in an epoch; the last one is kept, as groups are read one after another."""
         if self._epoch != epoch:

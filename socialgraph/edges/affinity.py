@@ -71,10 +71,13 @@ class Affinity:
         return self.pair(torch.tensor(i, device=self.ptr.device), others).masked_fill(others == i, 0.0)
 
     def row_sums(self) -> Tensor:
-        """Return the sum of each node's row without itself, ``[N]``: its expected degree before scaling."""
+        """Return the sum of each node's row without itself, ``[N]``: its expected degree before scaling.
+
+        What exceeds 1 counts as 1, so that sums stay exact however P was scaled; closed forms count all of it.
+        """
         sums = torch.zeros(self.batch.numel(), dtype=torch.float64, device=self.batch.device)
         for i, j, upper, p in self.blocks():
-            p = fixed(p, SUM_STEP).masked_fill_(~upper, 0.0)
+            p = fixed(p.clamp(max=1.0), SUM_STEP).masked_fill_(~upper, 0.0)
             sums.index_add_(0, i.flatten(), p.sum(2).flatten())
             sums.index_add_(0, j.flatten(), p.sum(1).flatten())
         return sums

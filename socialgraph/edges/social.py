@@ -102,7 +102,7 @@ class SocialEdges(EdgeSampler):
 
     def __repr__(self) -> str:
         inside = ", ".join(
-            f"{name}={weight:.3g} * {pattern!r}"
+            f"{name}={weight!r} * {pattern!r}"
             for (name, weight), pattern in zip(self.weights.items(), self.patterns.values(), strict=True)
         )
         compiled = ", compile=True" if self.compile_coins else ""

@@ -20,7 +20,7 @@ from socialgraph.nn.icli import ICLI
 from socialgraph.partition import NodeCircles, Windows
 from socialgraph.ranking import journal as module
 from socialgraph.ranking import rerank
-from socialgraph.ranking.journal import Journal
+from socialgraph.ranking.journal import Journal, finished
 from socialgraph.ranking.stored import encode_collection, rerank_stored
 
 QUERIES = {"q1": "w1 w2", "q2": "w3", "q3": "w9 w8 w7"}
@@ -149,6 +149,15 @@ def test_other_work_is_refused(builder, model, candidates, tmp_path, tiny_bert, 
     assert (folder / "finished-0.jsonl").read_bytes() == before
     shutil.rmtree(folder)
     rerank(*arguments, **options, progress=False, journal=folder)
+
+
+def test_a_journal_can_be_read_by_others(tmp_path):
+    assert finished(tmp_path / "nowhere") == {}
+    path = three(tmp_path)
+    path.write_bytes(path.read_bytes()[:-3])
+    before = path.read_bytes()
+    assert finished(tmp_path) == {0: [0.0, -1e-300], 1: [0.1, -1e-300]}
+    assert path.read_bytes() == before
 
 
 def three(folder):

@@ -90,6 +90,7 @@ def alone(tmp_path_factory):
     return json.loads((folder / "found-0.json").read_text())
 
 
+@pytest.mark.filterwarnings("ignore:1 documents have no word piece")
 @pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_two_processes_return_what_one_does(alone, tmp_path, launcher):
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
