@@ -7,6 +7,7 @@ import json
 import logging
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,8 @@ class Unfinished:
         processes.wait()
         if processes.is_first():
             shutil.rmtree(self.folder, ignore_errors=True)
+            with suppress(OSError):  # others may be in work
+                self.folder.parent.rmdir()
 
 
 def _read(path: Path) -> Any:

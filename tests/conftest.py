@@ -73,3 +73,14 @@ def document_batch(lengths=(70, 0, 33, 1), vocabulary=200, passages=16, k=4, max
         *compose(Windows(passages), circles, batch.edge_index, batch.batch, batch.num_graphs, batch.edge_weight),
     )
     return batch
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Print what tests tell of how much they tried: ``record_property("told", ...)``."""
+    reports = terminalreporter.stats.get("", [])
+    told = [one for report in reports if report.when == "teardown" for one in report.user_properties]
+    lines = [str(text) for name, text in told if name == "told"]
+    if lines:
+        terminalreporter.section("how much was tried")
+    for line in sorted(lines):
+        terminalreporter.write_line(line)

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from socialgraph.data.trec import read_qrels, read_run, write_qrels, write_run
 from socialgraph.errors import InputError
 
-words = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"], exclude_characters=" \ufeff"), min_size=1, max_size=5)
+letters = st.characters(codec="utf-8", exclude_categories=["Cc"], exclude_characters=" \ufeff")
+words = st.text(letters, min_size=1, max_size=5)
 scores = st.floats(allow_nan=False, allow_infinity=False)
 runs = st.dictionaries(words, st.dictionaries(words, scores, min_size=1))
 grades = st.dictionaries(words, st.dictionaries(words, st.integers(-3, 4), min_size=1))

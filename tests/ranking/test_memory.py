@@ -139,7 +139,7 @@ def ranker(folder):
     BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
     torch.manual_seed(0)
     config = BertConfig(
-        vocab_size=200, hidden_size=128, num_hidden_layers=1, num_attention_heads=4, intermediate_size=128,
+        vocab_size=200, hidden_size=256, num_hidden_layers=1, num_attention_heads=4, intermediate_size=256,
         max_position_embeddings=160, pad_token_id=0,
     )  # fmt: skip
     BertModel(config, add_pooling_layer=False).save_pretrained(folder)
@@ -192,7 +192,7 @@ def program(folder):
         edges = SocialEdges([StaticDistance()], sparsity=0.3)
         parts = (builder.documents, builder.tokens, builder.statistics, edges, NodeCircles(k=2), Windows(100))
         graphs = GraphBuilder(*parts, lazy=False)
-        some = {"q": dict.fromkeys(sorted(builder.documents)[:12], 1.0)}
+        some = {"q": dict.fromkeys(sorted(builder.documents)[:24], 1.0)}
         return lambda budget, **more: rerank(former, graphs, queries, some, budget, **options, **more)
 
     works = {

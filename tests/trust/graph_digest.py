@@ -1,8 +1,10 @@
 """Fixed documents, and what every machine must make of them: run it and compare.
 
-``python tests/trust/graph_digest.py [device]`` prints a digest of every weight, edge and circle as JSON. The texts are
-whole numbers from a hash, so that neither a tokenizer nor a generator has a say; dynamic centrality, whose weights come
-out of a BERT, gets weights of the same kind. ``graph_digest.json`` beside it is what must come out.
+``python tests/trust/graph_digest.py`` prints a digest of every weight, edge and circle as JSON; ``graph_digest.json``
+beside it is what must come out. An argument is a device, or "libraries" to add the circles that libraries find.
+
+The texts are whole numbers from a hash, so that neither a tokenizer nor a generator has a say. Dynamic centrality gets
+weights of the same kind, as its own come out of a BERT.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from importlib.util import find_spec
 from itertools import accumulate
 from pathlib import Path
 
@@ -44,6 +47,7 @@ from socialgraph.partition import (
     RandomCircles,
     Whole,
     Windows,
+    partition_resolver,
 )
 
 GOLDEN = Path(__file__).with_suffix(".json")
@@ -58,6 +62,11 @@ DOCUMENTS = (
 
 #: the mixtures whose circles are gathered, of all documents; of the others, documents below 1,000 tokens are drawn
 CIRCLES_OF = ("the four patterns", "the three exact patterns")
+#: partitions by name with the library that each needs
+LIBRARIES = {
+    "metis": "pymetis", "louvain": "networkx", "leiden": "igraph", "label-propagation": "networkx",
+    "spectral": "sklearn",
+}  # fmt: skip
 Digests = dict[str, str]
 
 
@@ -206,5 +215,14 @@ def below_1000(batch: Batch) -> list[Data]:
     return [graph for graph in batch.to_data_list() if graph.num_nodes < 1000]
 
 
+def by_libraries() -> Digests:
+    """Return digests of the circles that installed libraries find; other versions of them may find others."""
+    edges = mixtures()["the three exact patterns"]
+    drawn = Drawn(edges, Batch.from_data_list([graph for graph in documents() if graph.num_nodes < 300]))
+    return {
+        name: digest(drawn.circles(partition_resolver(name))) for name, needs in LIBRARIES.items() if find_spec(needs)
+    }
+
+
 if __name__ == "__main__":
-    print(json.dumps(compute(*sys.argv[1:]), indent=1))
+    print(json.dumps(compute() | by_libraries() if sys.argv[1:] == ["libraries"] else compute(*sys.argv[1:]), indent=1))

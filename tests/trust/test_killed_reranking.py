@@ -156,9 +156,10 @@ def outcome():
 
 
 @pytest.mark.parametrize("name", WORKS)
-def test_killed_work_ends_as_if_nobody_had_disturbed_it(outcome, name):
+def test_killed_work_ends_as_if_nobody_had_disturbed_it(outcome, name, record_property):
     assert outcome[name]["kills"] == 4
     assert outcome[name]["batches"] > 20
+    record_property("told", f"{name} killed 4 times")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 
-def test_a_training_killed_four_times_ends_with_the_same_weights_and_log():
+def test_a_training_killed_four_times_ends_with_the_same_weights_and_log(record_property):
     program = Path(__file__).with_name("kill_training.py")
     done = subprocess.run(
         [sys.executable, str(program), "--kills", "4", "--seed", str(int.from_bytes(os.urandom(2)))],
@@ -15,3 +15,4 @@ def test_a_training_killed_four_times_ends_with_the_same_weights_and_log():
     print(done.stdout)  # seed and moments, where it fails
     assert done.returncode == 0, done.stderr[-3000:]
     assert "4 kills, " in done.stdout
+    record_property("told", f"a training: {done.stdout.splitlines()[-1]}")

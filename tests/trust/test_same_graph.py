@@ -72,7 +72,7 @@ def threads(number):
 
 # --- graphs of whole numbers: every pattern, every sparsity ----------------------------------------------------------
 
-LENGTHS = st.one_of(st.sampled_from([0, 1, 2, 3]), st.integers(4, 40), st.sampled_from([63, 64, 65, 129, 200]))
+LENGTHS = st.one_of(st.sampled_from([0, 1, 2, 3]), st.integers(4, 40), st.sampled_from([63, 64, 65, 129]))
 
 
 @st.composite
@@ -174,10 +174,10 @@ def same(one, two):
     return all(x.dtype == y.dtype and torch.equal(x, y) for x, y in zip(one, two, strict=True))
 
 
-@cases(60)
+@cases(40)
 @given(st.data())
 def test_a_document_has_the_same_probabilities_and_edges_in_every_batch(data):
-    documents = data.draw(st.lists(graphs(), min_size=1, max_size=5))
+    documents = data.draw(st.lists(graphs(), min_size=1, max_size=4))
     edges = data.draw(mixtures())
     alone = [drawn(edges, [document])[0] for document in documents]
     for some in data.draw(batches(len(documents))):
@@ -286,6 +286,7 @@ def circles(partition, edges, documents, lazily):
 
 @pytest.mark.parametrize("name", PARTITIONS)
 def test_a_document_has_the_same_circles_in_every_batch(name, backbone):
+    pytest.importorskip(graph_digest.LIBRARIES.get(name, "torch"))
     chain = ReadingOrder(backbone)
 
     @cases(8)
@@ -419,22 +420,23 @@ COUNT = len(graph_digest.DOCUMENTS)
 SPLITS = {"all at once": [COUNT], "alone": [1] * COUNT, "by fives": [5] * (COUNT // 5) + [COUNT % 5]}
 
 
-@pytest.mark.parametrize("sizes", SPLITS.values(), ids=SPLITS)
+@pytest.mark.parametrize("sizes", [SPLITS["alone"], SPLITS["by fives"]], ids=["alone", "by fives"])
 def test_fixed_documents_have_the_graphs_they_always_had(golden, sizes):
     assert differences(golden, graph_digest.compute(sizes=sizes)) == {}
 
 
 def test_other_processes_and_processors_draw_the_same_graphs(golden):
-    """Without vector instructions and with those of 2013; Python's hashes differ too."""
+    """All documents at once, without vector instructions and with those of 2013; Python's hashes differ too."""
     running = {}
     for number, instructions in enumerate(("default", "avx2")):
         own = {"ATEN_CPU_CAPABILITY": instructions, "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": str(number)}
-        program = [sys.executable, graph_digest.__file__]
+        program = [sys.executable, graph_digest.__file__, "libraries"]
         running[instructions] = subprocess.Popen(program, env=os.environ | own, stdout=subprocess.PIPE, text=True)
+    expected = golden | graph_digest.by_libraries()
     for instructions, process in running.items():
         printed, _ = process.communicate()
         assert process.returncode == 0, instructions
-        assert differences(golden, json.loads(printed)) == {}, instructions
+        assert differences(expected, json.loads(printed)) == {}, instructions
 
 
 @cuda
