@@ -20,6 +20,7 @@ from files import write_json
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 from rows import Recipe, Task, graph_builder, train
+from safetensors.torch import save_model
 from tqdm import tqdm
 from transformers import set_seed
 from unfinished import Unfinished
@@ -29,7 +30,7 @@ from socialgraph.data import Collection, Document, Split, TrainingGroups
 from socialgraph.data.collection import Run, hash_fraction
 from socialgraph.errors import InputError
 from socialgraph.nn.bert_ranker import BertRanker
-from socialgraph.nn.bert_weights import EMBEDDING_NAMES, LAYER_NAMES
+from socialgraph.nn.bert_weights import EMBEDDING_NAMES, LAYER_NAMES, SCORE
 from socialgraph.ranking import processes
 
 log = logging.getLogger("socialgraph")
@@ -94,7 +95,7 @@ def warm_up(
         wanted: what the backbone depends on.
         collection: with candidates for its training split.
         evidence: of the training questions.
-        folder: it becomes a BERT's: config.json, model.safetensors, tokenizer; and warm_up.json.
+        folder: it becomes a BERT's: config.json, model.safetensors, tokenizer; score.safetensors; and warm_up.json.
     """
     facts = folder / "warm_up.json"
     found: dict[str, Any] | None = processes.from_first(json.loads(facts.read_text()) if facts.exists() else None)
@@ -128,7 +129,7 @@ def warm_up(
 
 @torch.no_grad()
 def save_backbone(model: BertRanker, name: str, folder: Path) -> None:
-    """Write a model's BERT as transformers has it, with the tokenizer of the backbone that it started from.
+    """Write a model's BERT as transformers has it, its layer over [CLS], and the tokenizer that it started with.
 
     Args:
         model: as long as its backbone, with as many positions.
@@ -146,4 +147,5 @@ def save_backbone(model: BertRanker, name: str, folder: Path) -> None:
         theirs[key].copy_(value)
     bert.config.dtype = torch.float32
     bert.save_pretrained(folder)
+    save_model(model.score, folder / SCORE)
     load_tokenizer(name).save_pretrained(folder)

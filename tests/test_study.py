@@ -13,6 +13,7 @@ from statistics import fmean, stdev
 import pytest
 import scipy.stats
 from safetensors import safe_open
+from safetensors.torch import load_file
 
 from socialgraph.data import read_run
 from socialgraph.errors import InputError, OptionError
@@ -91,6 +92,7 @@ def test_a_study_is_done_in_pieces_and_reported(budget, tmp_path, caplog):
     warm = tmp_path / "work" / "warm" / "cpu" / "wtq"
     learned = json.loads((warm / "warm_up.json").read_text())
     assert learned["config"]["trainer"]["groups"] == 2
+    assert load_file(warm / "score.safetensors")["weight"].any()
     made = (warm / "warm_up.json").stat().st_mtime_ns
 
     # the second piece goes on, in another place; nothing is trained twice

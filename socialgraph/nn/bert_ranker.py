@@ -18,7 +18,7 @@ from socialgraph.backbone import load_bert, special_tokens
 from socialgraph.errors import CheckpointError, OptionError, first_line, is_whole
 from socialgraph.model_files import check_finite, check_number, check_shapes, header, no_safetensors, read_json
 from socialgraph.nn.bert_conv import BertConv
-from socialgraph.nn.bert_weights import bert_options, copy_bert
+from socialgraph.nn.bert_weights import bert_options, copy_bert, copy_score
 from socialgraph.nn.embedding import BertEmbedding
 from socialgraph.nn.sequences import Sequences
 
@@ -98,7 +98,8 @@ class BertRanker(
         """Return a model that starts from a pre-trained BERT.
 
         Args:
-            backbone: "minilm" (extra ``offline``), a hub id such as "bert-base-uncased", or a folder.
+            backbone: "minilm" (extra ``offline``), a hub id such as "bert-base-uncased", or a folder. A folder may hold
+                a linear layer over [CLS] beside its BERT, see :func:`~socialgraph.nn.bert_weights.copy_score`.
             options: arguments of the class that are not the BERT's own.
 
         Raises:
@@ -108,6 +109,8 @@ class BertRanker(
         bert = load_bert(backbone)
         model = cls(**{**bert_options(bert.config), **cls.token_options(backbone), "backbone": backbone, **options})
         copy_bert(bert, model.embedding, cast("list[BertConv]", list(model.layers)))
+        if isinstance(score := getattr(model, "score", None), torch.nn.Linear):
+            copy_score(backbone, score)
         model.start()
         return model
 

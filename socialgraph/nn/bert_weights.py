@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load_model
 
+from socialgraph.backbone import locate
 from socialgraph.errors import CheckpointError
+from socialgraph.model_files import check_finite, check_shapes, header
 from socialgraph.nn.bert_conv import BertConv
 from socialgraph.nn.embedding import BertEmbedding
+
+#: the linear layer of a passage ranker, beside its BERT
+SCORE = "score.safetensors"
 
 #: ours -> BERT's
 EMBEDDING_NAMES = {
@@ -78,3 +85,19 @@ def copy_bert(bert: Any, embedding: BertEmbedding, layers: Iterable[BertConv]) -
         if source[name].shape != value.shape:
             raise CheckpointError(f"{name} has the shape {tuple(source[name].shape)}, expected {tuple(value.shape)}")
         value.copy_(source[name])
+
+
+def copy_score(backbone: str, layer: torch.nn.Linear) -> None:
+    """Copy the linear layer over [CLS] that a passage ranker's folder holds beside its BERT, if there is one.
+
+    ``score.safetensors`` (``weight [1, E]``, ``bias [1]``) says what the [CLS] of a BERT that was trained to score
+    passages means; without it a model would have to learn it again. The hub's BERTs have none.
+
+    Raises:
+        CheckpointError: the file is broken, or of another width.
+    """
+    file = Path(locate(backbone)) / SCORE
+    if file.is_file():
+        check_shapes(str(file), layer.state_dict(), header(file))
+        load_model(layer, file)
+        check_finite(str(file), layer)

@@ -1,12 +1,14 @@
 """What all models share: positions that are repeated, stages, objectives."""
 
+from pathlib import Path
+
 import pytest
 import torch
 from conftest import document_batch
 from safetensors.torch import load_file, save_file
 
 from socialgraph.errors import CheckpointError, OptionError
-from socialgraph.nn import PARADE, Socialformer
+from socialgraph.nn import PARADE, MaxP, Socialformer, SparseTransformer, VanillaBERT
 
 
 def test_positions_past_the_backbones_are_repeated(tiny_bert):
@@ -17,6 +19,24 @@ def test_positions_past_the_backbones_are_repeated(tiny_bert):
     for place in (0, 95, 96, 191, 192, 249):
         assert torch.equal(model.embedding.position.weight[place], source[place % 96])
     assert model(document_batch(lengths=(200,), passages=128)).isfinite().all()
+
+
+def test_a_passage_rankers_layer_over_cls_is_where_a_model_starts(tiny_bert):
+    folder, _ = tiny_bert
+    before = Socialformer.from_backbone(folder).score.weight
+    layer = torch.nn.Linear(32, 1)
+    save_file({"weight": layer.weight.detach(), "bias": layer.bias.detach()}, Path(folder) / "score.safetensors")
+    for kind in (Socialformer, PARADE, MaxP, VanillaBERT, SparseTransformer):
+        model = kind.from_backbone(folder)
+        assert torch.equal(model.score.weight, layer.weight)
+        assert torch.equal(model.score.bias, layer.bias)
+    assert not torch.equal(before, layer.weight)
+    save_file({"weight": torch.zeros(1, 16), "bias": torch.zeros(1)}, Path(folder) / "score.safetensors")
+    with pytest.raises(CheckpointError, match=r"score.safetensors: weight has the shape \(1, 16\)"):
+        PARADE.from_backbone(folder)
+    save_file({"weight": torch.full((1, 32), torch.nan), "bias": torch.zeros(1)}, Path(folder) / "score.safetensors")
+    with pytest.raises(CheckpointError, match=r"score.safetensors: the weight 'weight' holds a number that is not"):
+        PARADE.from_backbone(folder)
 
 
 def test_an_objective_turns_scores_into_a_loss(tiny_bert):
