@@ -171,7 +171,8 @@ class RankingTrainer(Trainer):
         """Return the checkpoint to go on from."""
         if resume is True:
             found = checkpoints.last_whole(self.folder)
-            logger.info("resuming from %s", found) if found else logger.info("nothing to resume: from the beginning")
+            if found:
+                logger.info("going on from %s", found)
         elif resume:
             found = Path(resume)
             checkpoints.check_whole(found)
