@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -80,6 +80,6 @@ def _whole(text: str, where: str) -> int:
     return int(text)
 
 
-def _once(query_id: str, found: dict[str, object] | dict[str, Evidence] | dict[str, bool], where: str) -> None:
+def _once(query_id: str, found: Mapping[str, object], where: str) -> None:
     if query_id in found:
         raise InputError(f"{where}: query {query_id!r} comes twice")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from pathlib import Path
@@ -13,6 +12,7 @@ from files import versions, write_json
 from omegaconf import DictConfig, OmegaConf
 
 from socialgraph.data import write_run
+from socialgraph.data.files import sha256
 from socialgraph.ranking import processes
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class RowFiles:
             return None, "new"
         try:
             found = json.loads(self.json.read_text())
-            if found["sha256"] != hashlib.sha256(self.run.read_bytes()).hexdigest():
+            if found["sha256"] != sha256(self.run):
                 return None, f"{self.run.name} is damaged or of another run"
             changed = differing(found["config"], json.loads(json.dumps(config)))
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -102,7 +102,7 @@ class RowFiles:
         if processes.is_first():
             self.json.unlink(missing_ok=True)  # the old one does not speak of the new run
             write_run(self.run, ranked.run, re.sub(r"\s+", "-", row.name))
-            write_json(self.json, {**value, "sha256": hashlib.sha256(self.run.read_bytes()).hexdigest()})
+            write_json(self.json, {**value, "sha256": sha256(self.run)})
         return json.loads(json.dumps(value))
 
 

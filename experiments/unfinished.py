@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import shutil
@@ -17,7 +16,7 @@ from files import write_json
 from results import differing
 from safetensors.torch import load_model, save
 
-from socialgraph.data.files import atomic_write
+from socialgraph.data.files import atomic_write, sha256
 from socialgraph.ranking import processes
 
 log = logging.getLogger("socialgraph")
@@ -63,14 +62,17 @@ class Unfinished:
         """
         weights, about = self.folder / "model.safetensors", self.folder / "trained.json"
         found = processes.from_first(_read(about))
-        if found is not None and found["sha256"] == _sha256(weights):
+        if found is not None and weights.exists() and found["sha256"] == sha256(weights):
             load_model(model, weights)
             return Training(found["log"], found["seconds"])
         made = train()
         if processes.is_first():
+            # copies, because the format lets no two weights share memory
+            like = torch.contiguous_format
+            copies = {name: value.clone(memory_format=like) for name, value in model.state_dict().items()}
             with atomic_write(weights, "wb") as file:
-                file.write(save({name: value.contiguous() for name, value in model.state_dict().items()}))
-            write_json(about, {**asdict(made), "sha256": _sha256(weights)})
+                file.write(save(copies))
+            write_json(about, {**asdict(made), "sha256": sha256(weights)})
             shutil.rmtree(self.training, ignore_errors=True)
         processes.wait()
         return made
@@ -93,12 +95,4 @@ def _read(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return None
-
-
-def _sha256(path: Path) -> str | None:
-    try:
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
         return None

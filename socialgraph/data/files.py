@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import gzip
+import hashlib
 import os
 import shutil
 import stat
@@ -67,7 +68,7 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[A
         if isinstance(error, OSError) and error.errno in _FULL:
             raise _unwritable(target, error) from error
         raise
-    _sync_folder(target.parent)
+    sync(target.parent)
 
 
 def _unwritable(path: Path, error: OSError) -> OutputError:
@@ -80,15 +81,21 @@ def _umask() -> int:
     return mask
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make the rename itself durable, where the platform lets a folder be synced."""
-    if os.name != "posix":
+def sync(path: str | os.PathLike[str]) -> None:
+    """Make the bytes of a file, or the names in a folder, reach the disk; a folder where the platform lets it."""
+    if os.name != "posix" and Path(path).is_dir():
         return
-    handle = os.open(folder, os.O_RDONLY)
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def sha256(path: str | os.PathLike[str]) -> str:
+    """Return the hash of a file's bytes, in hexadecimal."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def check_room(folder: str | os.PathLike[str], size: int = 0) -> None:

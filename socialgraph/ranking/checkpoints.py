@@ -5,7 +5,6 @@ A checkpoint is a folder ``checkpoint-<step>``. ``whole.json`` is written last: 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import random
@@ -23,7 +22,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, load_model, save_file
 from torch import Tensor
 
-from socialgraph.data.files import atomic_write
+from socialgraph.data.files import atomic_write, sha256, sync
 from socialgraph.errors import CheckpointError, OptionError, OutputError, first_line
 
 #: what a checkpoint always has: the model, optimizer and random numbers, progress and log, what was trained
@@ -51,7 +50,7 @@ def new_checkpoint(folder: Path) -> Iterator[Path]:
         if folder.exists():
             shutil.rmtree(folder)
         os.replace(part, folder)
-        _sync(folder.parent)
+        sync(folder.parent)
     except BaseException as error:
         shutil.rmtree(part, ignore_errors=True)
         if isinstance(error, OSError | SafetensorError) and not isinstance(error, OutputError):
@@ -162,7 +161,7 @@ def check_whole(checkpoint: Path) -> None:
         size, digest = written[name]
         if path.stat().st_size != size:
             raise CheckpointError(f"{path}: damaged ({path.stat().st_size} bytes, {size} were written)")
-        if _digest(path) != digest:
+        if sha256(path) != digest:
             raise CheckpointError(f"{path}: damaged (its bytes are not those that were written)")
 
 
@@ -236,24 +235,10 @@ def _pickle(checkpoint: Path) -> Path | None:
 def _seal(folder: Path) -> None:
     whole = {}
     for path in sorted(folder.iterdir()):
-        _sync(path)
-        whole[path.name] = (path.stat().st_size, _digest(path))
+        sync(path)
+        whole[path.name] = (path.stat().st_size, sha256(path))
     with atomic_write(folder / _WHOLE) as file:
         json.dump(whole, file, indent=1)
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _sync(path: Path) -> None:
-    """Make the bytes of a file, or the names in a folder, reach the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _plain(value: Any, name: str, tensors: dict[str, Tensor]) -> Any:

@@ -37,7 +37,7 @@ from socialgraph.data.builder import GraphBuilder
 from socialgraph.data.collection import Queries, Run, first_ids
 from socialgraph.data.collection import identity as collection_identity
 from socialgraph.data.files import atomic_write
-from socialgraph.errors import CheckpointError, InputError, OptionError
+from socialgraph.errors import CheckpointError, InputError, OptionError, first_line
 from socialgraph.nn.late_interaction import LateInteraction, PassageVectors, QueryVectors
 from socialgraph.ranking import processes
 from socialgraph.ranking.journal import Journal, digest, graphs_of, identity_of, short, write_all, writing
@@ -82,8 +82,7 @@ class VectorStore:
             if ends != found or self.passage_ptr.numel() != len(self.cls) + 1:
                 raise ValueError(f"{found} tokens, passages and documents where {ends} are expected")
         except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
-            first = (str(error).strip() or type(error).__name__).splitlines()[0]
-            raise CheckpointError(f"{self.folder}: not a whole store of vectors ({first})") from error
+            raise CheckpointError(f"{self.folder}: not a whole store of vectors ({first_line(error)})") from error
 
     def check(self, model: LateInteraction, builder: GraphBuilder) -> None:
         """Refuse a model or a builder that is not the one of the store.

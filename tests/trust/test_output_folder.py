@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 from hydra import compose, initialize_config_dir
 from test_killed_table import ROOT, typed, write_tales
 
@@ -129,3 +130,21 @@ def test_a_step_is_divided_among_processes(monkeypatch):
         assert found["learning_rate"] == 1
     with pytest.raises(OptionError, match=r"a step of 1 x 1 groups cannot be divided among 2 processes"):
         shared_out({batch: 1}, 2)
+
+
+def test_a_trained_model_is_kept_also_where_it_shares_weights(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(EXPERIMENTS))
+    from unfinished import Training, Unfinished
+
+    def model():
+        layer = torch.nn.Linear(3, 3)
+        return torch.nn.Sequential(layer, layer)
+
+    first, times = model(), []
+    train = lambda: times.append(1) or Training([{"step": 1}], 2.0)  # noqa: E731
+    Unfinished(tmp_path / "row", {"seed": 0}).trained(first, train)
+    again = model()
+    assert Unfinished(tmp_path / "row", {"seed": 0}).trained(again, train) == Training([{"step": 1}], 2.0)
+    assert torch.equal(again[1].weight, first[0].weight)
+    Unfinished(tmp_path / "row", {"seed": 1}).trained(model(), train)  # another configuration begins anew
+    assert len(times) == 2
