@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from files import write_json
 from results import differing
-from safetensors.torch import load_model, save
+from safetensors.torch import load_file, save
 
 from socialgraph.data.files import atomic_write, sha256
 from socialgraph.ranking import processes
@@ -63,7 +63,7 @@ class Unfinished:
         weights, about = self.folder / "model.safetensors", self.folder / "trained.json"
         found = processes.from_first(_read(about))
         if found is not None and weights.exists() and found["sha256"] == sha256(weights):
-            load_model(model, weights)
+            model.load_state_dict(load_file(weights))
             return Training(found["log"], found["seconds"])
         made = train()
         if processes.is_first():
