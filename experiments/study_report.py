@@ -20,7 +20,7 @@ from study_plan import Entry, Study
 from socialgraph.data import Split, Tokens
 from socialgraph.data.files import atomic_write
 from socialgraph.inspect.by_length import Bucket, draw_by_length, measures_by_length
-from socialgraph.ranking import processes
+from socialgraph.ranking import paired_t_test, processes
 
 #: query -> value
 Values = dict[str, float]
@@ -46,6 +46,7 @@ class Line:
     seconds: float | None  # for each document
     memory: float | None  # GB, 10^9 bytes
     p_values: dict[str, float] = field(default_factory=dict)  # adjusted
+    interval: tuple[float, float] | None = None  # of the first measure's difference from the reference
 
 
 @dataclass
@@ -150,6 +151,9 @@ def mark(config: DictConfig, table: Sequence[Line], values: Mapping[str, dict[st
         )
         for line in others:
             line.p_values[measure] = p_values[line.entry.row]
+    first = config.measures[0]
+    for line in others:
+        line.interval = paired_t_test(values[line.entry.row][first], values[to][first]).interval
 
 
 def sections(
@@ -207,7 +211,7 @@ def header(study: Study, table: Sequence[Line]) -> list[str]:
     """Return the names of the columns."""
     measures, paper = study.config.measures, papers(table)
     return [
-        "Model", "Doc. length", "Seeds", *measures, f"Δ {measures[0]} vs {reference(study)} %",
+        "Model", "Doc. length", "Seeds", *measures, f"Δ {measures[0]} vs {reference(study)} %", "95 % interval of Δ",
         *(f"p of {name}" for name in study.config.significance.measures), f"+ BM25: {measures[0]}",
         "Weight of BM25", "Training pieces (M)", "Parameters (M)", "Training (s)", "s / document", "Memory (GB)",
         *(f"paper: {name}" for name in paper), *(["Expected"] if study.tries else []),
@@ -237,6 +241,7 @@ def cells(study: Study, line: Line, paper: Sequence[str]) -> list[str]:
     ]
     return [
         line.name, number(line.length, ""), str(line.seeds), *means, number(line.difference, "+.1f"),
+        "-" if line.interval is None else "{:+.3f} to {:+.3f}".format(*line.interval),
         *(number(line.p_values.get(name), ".3f") for name in config.significance.measures),
         number(None if line.mixed is None else line.mixed[config.measures[0]], ".4f"),
         ", ".join(f"{weight:g}" for weight in line.weights) or "-",
@@ -294,8 +299,9 @@ def notes(study: Study, one: DictConfig, table: Sequence[Line], queries: int) ->
         f"{seen}{queries} queries, their first {one.data.depth} candidates at most, the same for all rows. "
         f"{trained}{warm}"
         f"Mean over seeds ± standard deviation of the seeds' means. †: differs from {reference(study)} "
-        f"(paired t-test over queries, seeds averaged, two-sided, Holm over the rows, p < {test.level}). + BM25: the "
-        "scores mixed with the candidates' own, each scaled to [0, 1], with the weight that is best on dev. "
+        f"(paired t-test over queries, seeds averaged, two-sided, Holm over the rows, p < {test.level}). "
+        "95 % interval: of the difference, in the measure's own units, not adjusted for the number of rows. + BM25: "
+        "the scores mixed with the candidates' own, each scaled to [0, 1], with the weight that is best on dev. "
         "The columns of the paper are its own printed figures, on MS MARCO and TREC DL 2019, with larger models and "
         "budgets. "
         "Memory: peak while the row was trained and ranked, of the GPU, or without one of the whole process."
@@ -309,7 +315,8 @@ def csv_table(study: Study, table: Sequence[Line]) -> str:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow([
         "Row", "Group", "Model", "Doc. length", "Seeds", *config.measures, *(f"sd of {m}" for m in config.measures),
-        *(f"p of {m}" for m in config.significance.measures), *(f"+ BM25: {m}" for m in config.measures),
+        "Low of Δ", "High of Δ", *(f"p of {m}" for m in config.significance.measures),
+        *(f"+ BM25: {m}" for m in config.measures),
         "Weights of BM25", "Steps", "Training pieces (M)", "Parameters (M)", "Training (s)", "s / document",
         "Memory (GB)", *(f"paper: {m}" for m in paper), "Expected",
     ])  # fmt: skip
@@ -317,7 +324,7 @@ def csv_table(study: Study, table: Sequence[Line]) -> str:
         values = [
             line.entry.row, line.entry.group, line.entry.label, line.length, line.seeds,
             *(line.measures[m] for m in config.measures), *(line.spread[m] for m in config.measures),
-            *(line.p_values.get(m) for m in config.significance.measures),
+            *(line.interval or (None, None)), *(line.p_values.get(m) for m in config.significance.measures),
             *(None if line.mixed is None else line.mixed[m] for m in config.measures),
             " ".join(f"{weight:g}" for weight in line.weights), line.steps, line.tokens, line.parameters, line.training,
             line.seconds, line.memory, *(dict(line.entry.paper).get(m) for m in paper), line.entry.expected,

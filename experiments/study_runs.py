@@ -122,8 +122,7 @@ def warmed_up(study: Study, cell: Cell, one: DictConfig, tasks: dict[str, Task])
         how = study.compose_warm_up(cell.data)
         evidence = read_evidence(how.data.path)
         folder = Path(backbone(study, cell.data))
-        wanted = without_places(study, cell.data, how, row_config(how))
-        warm_up(how, wanted, task_of(one, tasks).collection, evidence, folder)
+        warm_up(how, warm_up_identity(study, cell.data), task_of(one, tasks).collection, evidence, folder)
 
 
 def identity(study: Study, cell: Cell, one: DictConfig, split: str) -> dict[str, Any]:
@@ -132,8 +131,18 @@ def identity(study: Study, cell: Cell, one: DictConfig, split: str) -> dict[str,
     if one.recipe.first_stage is not None:
         wanted.pop("backbone")
     elif study.config.warm_up.groups > 0:
-        wanted["warm_up"] = row_config(study.compose_warm_up(cell.data))
+        wanted["warm_up"] = warm_up_identity(study, cell.data)
     return without_places(study, cell.data, one, wanted)
+
+
+def warm_up_identity(study: Study, data: str) -> dict[str, Any]:
+    """Return what a collection's warmed-up backbone depends on: not on what is ranked later, and how it is measured."""
+    how = study.compose_warm_up(data)
+    wanted = row_config(how)
+    wanted["data"]["splits"] = {"train": wanted["data"]["splits"]["train"]}
+    wanted["data"].pop("queries")
+    wanted.pop("measures")
+    return without_places(study, data, how, wanted)
 
 
 def without_places(study: Study, data: str, one: DictConfig, wanted: dict[str, Any]) -> dict[str, Any]:

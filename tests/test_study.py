@@ -143,6 +143,9 @@ def check_report(folder, rows):
         if row != "parade":
             difference = [mean[row][q] - mean["parade"][q] for q in queries]
             p_values.append(scipy.stats.ttest_1samp(difference, 0).pvalue if len(set(difference)) > 1 else 1.0)
+            wide = scipy.stats.t.ppf(0.975, len(difference) - 1) * stdev(difference) / len(difference) ** 0.5
+            interval = [float(line[bound]) for bound in ("Low of Δ", "High of Δ")]
+            assert interval == pytest.approx([fmean(difference) - wide, fmean(difference) + wide])
     low, high = sorted(p_values)
     holm = {p: min(1, 2 * low) if p == low else max(min(1, 2 * low), high) for p in p_values}
     for row, p in zip(("bm25", "socialformer-edge"), p_values, strict=True):
@@ -175,7 +178,7 @@ def check_report(folder, rows):
     text = (folder / "study.md").read_text()
     assert len((folder.parent / "test" / "study.md").read_text()) > 1000
     rows_of = [line for line in text.splitlines() if line.startswith("| PARADE ")]
-    assert [line.count("|") for line in rows_of] == [22, 5, 5, 4]
+    assert [line.count("|") for line in rows_of] == [23, 5, 5, 4]
     assert f"{fmean(mean['parade'].values()):.4f} ± " in rows_of[0]
     for name in ("by-length", "by-evidence", "by-anchor"):
         assert (folder / f"{name}.png").read_bytes()[:4] == b"\x89PNG"
@@ -234,6 +237,17 @@ def test_every_cell_is_something_to_run(path, size, part):
     if part == "all":
         assert len(seen) == 25 + 8 - 2  # two of Table 2 are in Table 1
         assert {cell.data for cell in plan.cells} == {"wtq", "fairytale"}
+
+
+def test_parts_share_a_warm_up(path):
+    from study_plan import read_study
+    from study_runs import warm_up_identity
+
+    plans = [read_study([]), read_study(["part=tries"]), read_study(["data.queries.test=3", "measures=[AP]"])]
+    wanted = warm_up_identity(plans[0], "wtq")
+    assert [warm_up_identity(plan, "wtq") for plan in plans] == [wanted] * 3
+    assert wanted != warm_up_identity(plans[0], "fairytale")
+    assert wanted != warm_up_identity(read_study(["warm_up.groups=3"]), "wtq")
 
 
 def test_the_core(path):

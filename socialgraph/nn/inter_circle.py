@@ -5,8 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from socialgraph.errors import OptionError
 from socialgraph.nn.bert_conv import BertConv
 from socialgraph.nn.segments import Segments
+
+UPDATES = ("low", "random")
 
 
 class InterCircle(torch.nn.Module):
@@ -15,9 +18,7 @@ class InterCircle(torch.nn.Module):
     .. math::
         \{c^{high}_1, \dots\} = \mathrm{Trm}(\{c^{low}_1, \dots\}), \qquad c' = [c^{low}, c^{high}]\, W^C
 
-    over the leaders of all circles and passages of a document. W^C starts as [I, 0]: an untrained model
-    scores exactly as BERT on each circle alone, and nothing pre-trained is lost. (The released code starts
-    it at random; the paper does not say.)
+    over the leaders of all circles and passages of a document. The paper does not say how W^C starts.
 
     Args:
         hidden_size: width E of a state.
@@ -25,6 +26,11 @@ class InterCircle(torch.nn.Module):
         intermediate_size: width of its feed-forward network.
         dropout: see :class:`~socialgraph.nn.BertConv`.
         layer_norm_eps: see :class:`~socialgraph.nn.BertConv`.
+        update: how W^C starts. "low": as [I, 0], so that an untrained model scores exactly as BERT on each circle
+            alone, and nothing pre-trained is lost; "random": as any linear layer of torch (released code).
+
+    Raises:
+        OptionError: an unknown start.
     """
 
     def __init__(
@@ -34,17 +40,24 @@ class InterCircle(torch.nn.Module):
         intermediate_size: int,
         dropout: float = 0.1,
         layer_norm_eps: float = 1e-12,
+        update: str = "low",
     ) -> None:
         super().__init__()
+        if update not in UPDATES:
+            raise OptionError(f"update must be one of {', '.join(UPDATES)}, got {update!r}")
+        self.start = update
         self.transformer = BertConv(hidden_size, num_heads, intermediate_size, dropout, layer_norm_eps)
         self.update = torch.nn.Linear(2 * hidden_size, hidden_size, bias=False)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the transformer as BERT does and set W^C to [I, 0]."""
+        """Draw the transformer as BERT does and start W^C."""
         self.transformer.reset_parameters()
-        with torch.no_grad():
-            self.update.weight.zero_().fill_diagonal_(1.0)
+        if self.start == "random":
+            self.update.reset_parameters()
+        else:
+            with torch.no_grad():
+                self.update.weight.zero_().fill_diagonal_(1.0)
 
     def forward(self, low: Tensor, ptr: Tensor | Segments, backend: str | None = None) -> tuple[Tensor, Tensor]:
         """Return the leaders' updated states and their high states, each ``[C, E]``.

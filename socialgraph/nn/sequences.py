@@ -13,6 +13,7 @@ from socialgraph.errors import OptionError
 from socialgraph.nn.segments import Segments
 
 LEADERS = ("central", "cls")
+POSITIONS = ("packed", "gaps")
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Sequences:
 
     Attributes:
         token: word pieces, ``[T]``.
-        position: place within the sequence, from 0, ``[T]``.
+        position: place within the sequence as BERT is told, from 0, ``[T]``.
         segment: 0 up to the first [SEP], 1 after it; 0 in queries and passages alone, ``[T]``.
         ptr: bounds of the sequences, ``[C + 1]``.
         leader: where in T each circle's leader stands, ``[C]``.
@@ -47,10 +48,10 @@ class Sequences:
         object.__setattr__(self, "document_segments", Segments(self.document_ptr))
 
 
-def circle_sequences(graph: Data, cls: int, sep: int, leader: str = "central") -> Sequences:
+def circle_sequences(graph: Data, cls: int, sep: int, leader: str = "central", positions: str = "packed") -> Sequences:
     """Lay out what every circle of a graph, or of a batch of graphs, reads.
 
-    Members stand in document order and positions count from 0 in each sequence, as in any BERT input.
+    Members stand in document order.
 
     Args:
         graph: with ``input_ids``, ``query_ids``, ``query_length``, ``circle_index``, ``leader_index`` and
@@ -59,12 +60,16 @@ def circle_sequences(graph: Data, cls: int, sep: int, leader: str = "central") -
         sep: id of [SEP].
         leader: "central": the leader of a friend circle is its central token (paper); "cls": it is its [CLS]
             (released code). A passage is led by its [CLS] always.
+        positions: "packed": positions count from 0 in each sequence, as in any BERT input; "gaps": one place is left
+            free wherever the document has words between two members, so that BERT can tell friends from neighbours.
 
     Raises:
-        OptionError: an unknown kind of leader.
+        OptionError: an unknown kind of leader or of positions.
     """
     if leader not in LEADERS:
         raise OptionError(f"leader must be one of {', '.join(LEADERS)}, got {leader!r}")
+    if positions not in POSITIONS:
+        raise OptionError(f"positions must be one of {', '.join(POSITIONS)}, got {positions!r}")
     node, circle = graph.circle_index
     batch = getattr(graph, "batch", None)
     document = torch.zeros_like(graph.leader_index) if batch is None else batch[graph.leader_index]
@@ -84,6 +89,12 @@ def circle_sequences(graph: Data, cls: int, sep: int, leader: str = "central") -
     rank = torch.arange(circle.numel(), device=circle.device) - (size.cumsum(0) - size)[circle]
     place = (start + first)[circle] + rank
     token[place] = graph.input_ids[node]
+    segment = (position >= first[owner]).long()
+    if positions == "gaps":
+        gap = torch.zeros_like(position)
+        gap[place[1:]] = ((rank[1:] > 0) & (node.diff() > 1)).long()
+        gap = gap.cumsum(0)
+        position = position + gap - gap[start][owner]
 
     lead = start
     if leader == "central":
@@ -92,7 +103,7 @@ def circle_sequences(graph: Data, cls: int, sep: int, leader: str = "central") -
     return Sequences(
         token=token,
         position=position,
-        segment=(position >= first[owner]).long(),
+        segment=segment,
         ptr=ptr,
         leader=lead,
         document=document,

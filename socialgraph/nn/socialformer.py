@@ -39,6 +39,8 @@ class Socialformer(BertRanker):
         readout: see :class:`~socialgraph.nn.Readout`.
         reads: "updated": the readout pools [low, high] W^C of the last block, so that an untrained model is
             BERT on each circle; "high": it pools the high states, as the paper's equation 11 is written.
+        update: how W^C starts, see :class:`~socialgraph.nn.InterCircle`.
+        positions: places of a circle's members, see :func:`~socialgraph.nn.circle_sequences`.
         bert: arguments of :class:`~socialgraph.nn.BertRanker`.
 
     Raises:
@@ -54,6 +56,8 @@ class Socialformer(BertRanker):
         leader: str = "central",
         readout: str = "max",
         reads: str = "updated",
+        update: str = "low",
+        positions: str = "packed",
         **bert: Any,
     ) -> None:
         super().__init__(**bert)
@@ -64,6 +68,7 @@ class Socialformer(BertRanker):
         layer: BertConv = self.layers[0]  # type: ignore[assignment]
         self.inter_shared = inter_shared
         self.leader = leader
+        self.positions = positions
         self.reads = reads
         self.inter = ModuleList(
             InterCircle(
@@ -72,6 +77,7 @@ class Socialformer(BertRanker):
                 inter_width or layer.intermediate_size,
                 layer.dropout.p,
                 layer.output_norm.eps,
+                update,
             )
             for _ in range((1 if inter_shared else len(self.layers)) if inter_circle else 0)
         )
@@ -89,7 +95,7 @@ class Socialformer(BertRanker):
 
     def documents(self, graph: Data) -> Tensor:
         """Return the pooled state of each document, ``[B, E]``: the document embedding of equation 11."""
-        sequences = circle_sequences(graph, self.cls_token_id, self.sep_token_id, self.leader)
+        sequences = circle_sequences(graph, self.cls_token_id, self.sep_token_id, self.leader, self.positions)
         x = self.embedding(sequences.token, sequences.position, sequences.segment)
         view = x[sequences.leader]
         for number, intra in enumerate(self.layers):

@@ -100,12 +100,21 @@ def _parsed(name: str) -> ir_measures.Measure:
 
 @dataclass(frozen=True)
 class TTest:
-    """A paired t-test of two runs: mean difference (first - second), t, two-sided p, queries."""
+    """A paired t-test of two runs.
+
+    Attributes:
+        difference: Mean difference, first - second.
+        statistic: t.
+        p_value: Two-sided.
+        queries: How many.
+        interval: Bounds of the difference at 95 % confidence.
+    """
 
     difference: float
     statistic: float
     p_value: float
     queries: int
+    interval: tuple[float, float]
 
     def significant(self, level: float = 0.05) -> bool:
         """Whether p is below `level`."""
@@ -134,9 +143,10 @@ def paired_t_test(first: Mapping[str, float], second: Mapping[str, float]) -> TT
     if np.ptp(differences) == 0:
         constant = float(differences[0])
         statistic = math.copysign(math.inf, constant) if constant else 0.0
-        return TTest(constant, statistic, 0.0 if constant else 1.0, len(first))
+        return TTest(constant, statistic, 0.0 if constant else 1.0, len(first), (constant, constant))
     result = scipy.stats.ttest_rel(x, y)
-    return TTest(mean, float(result.statistic), float(result.pvalue), len(first))
+    low, high = result.confidence_interval(0.95)
+    return TTest(mean, float(result.statistic), float(result.pvalue), len(first), (float(low), float(high)))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

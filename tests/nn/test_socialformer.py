@@ -41,8 +41,24 @@ def test_sequences_are_cls_query_sep_members_sep():
         assert sequences.position[start:end].tolist() == list(range(len(ids)))
         assert sequences.segment[start:end].tolist() == [0] * first + [1] * (len(ids) - first)
         assert int(sequences.leader[number]) == int(start) + leader
+    gapped = circle_sequences(batch, cls=2, sep=3, positions="gaps")
+    assert gapped.token.tolist() == sequences.token.tolist()
+    for number, positions in enumerate(gapped_positions(batch)):
+        assert gapped.position[sequences.ptr[number] : sequences.ptr[number + 1]].tolist() == positions
+    assert gapped.position.tolist() != sequences.position.tolist()
     by_cls = circle_sequences(batch, cls=2, sep=3, leader="cls")
     assert by_cls.leader.tolist() == by_cls.ptr[:-1].tolist()
+
+
+def gapped_positions(batch):
+    """Write out each circle's positions where every gap between its members takes one place."""
+    for document in batch.to_data_list():
+        for circle in range(document.num_circles):
+            members = document.circle_index[0][document.circle_index[1] == circle].tolist()
+            positions = list(range(document.query_ids.numel() + 2))
+            for number, member in enumerate(members):
+                positions.append(positions[-1] + 1 + (number > 0 and member != members[number - 1] + 1))
+            yield [*positions, positions[-1] + 1]
 
 
 @pytest.mark.parametrize("leader", ["central", "cls"])
@@ -64,6 +80,22 @@ def test_untrained_model_is_bert_on_each_circle(tiny_bert, leader, inter_circle)
             pooled = mine.max(0).values if len(mine) else torch.zeros(32)
             expected = model.score.weight[0] @ pooled + model.score.bias[0]
             torch.testing.assert_close(model(batch)[number], expected, atol=1e-5, rtol=0)
+
+
+def test_how_the_leaders_update_starts(tiny_bert):
+    folder, _ = tiny_bert
+    batch = document_batch()
+    torch.manual_seed(3)
+    low = Socialformer.from_backbone(folder).eval()
+    torch.manual_seed(3)
+    drawn = Socialformer.from_backbone(folder, update="random").eval()
+    width = 32
+    for ours, theirs in zip(low.inter, drawn.inter, strict=True):
+        assert torch.equal(ours.update.weight, torch.eye(width, 2 * width))
+        assert 0 < theirs.update.weight.abs().max() <= (2 * width) ** -0.5
+    assert torch.equal(low.inter[0].transformer.key.weight, drawn.inter[0].transformer.key.weight)
+    with torch.no_grad():
+        assert not torch.allclose(low(batch)[0], drawn(batch)[0], atol=1e-3)
 
 
 def train_a_little(model):
@@ -205,12 +237,14 @@ def test_bad_checkpoints_are_refused_in_one_line(tmp_path):
 
 def test_bad_options_and_too_long_circles_are_refused(tiny_bert):
     folder, _ = tiny_bert
-    for options in ({"readout": "no-such-pool"}, {"reads": "low"}, {"inter_heads": 5},
+    for options in ({"readout": "no-such-pool"}, {"reads": "low"}, {"inter_heads": 5}, {"update": "high"},
                     {"reads": "high", "inter_circle": False}):  # fmt: skip
         with pytest.raises(OptionError):
             Socialformer.from_backbone(folder, **options)
     with pytest.raises(OptionError, match="leader must be one of"):
         Socialformer.from_backbone(folder, leader="tallest")(document_batch())
+    with pytest.raises(OptionError, match="positions must be one of"):
+        Socialformer.from_backbone(folder, positions="learned")(document_batch())
     with pytest.raises(InputError, match="this BERT reads 96"):
         Socialformer.from_backbone(folder)(document_batch(lengths=(200,), passages=128))
 

@@ -103,6 +103,8 @@ def test_t_test_is_the_formula():
     assert test.statistic == pytest.approx(t)
     assert test.p_value == pytest.approx(2 * scipy.stats.t.sf(abs(t), 39))
     assert test.queries == 40
+    wide = scipy.stats.t.ppf(0.975, 39) * d.std(ddof=1) / math.sqrt(40)
+    assert test.interval == pytest.approx((d.mean() - wide, d.mean() + wide))
     assert test.significant(0.99)
     assert not test.significant(1e-9)
 
@@ -110,7 +112,7 @@ def test_t_test_is_the_formula():
 @pytest.mark.filterwarnings("error")
 def test_t_test_without_variance_is_clear():
     same = values([0.1, 0.5, 1.0])
-    assert paired_t_test(same, same) == type(paired_t_test(same, same))(0.0, 0.0, 1.0, 3)
+    assert paired_t_test(same, same) == type(paired_t_test(same, same))(0.0, 0.0, 1.0, 3, (0.0, 0.0))
     assert not paired_t_test(same, same).significant()
     better = paired_t_test(values([1, 2, 3]), values([0, 1, 2]))
     assert (better.difference, better.statistic, better.p_value) == (1.0, math.inf, 0.0)
