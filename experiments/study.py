@@ -21,6 +21,7 @@ EXAMPLES = """\
   python experiments/study.py size=gpu part=all minutes=9    (everything, on a GPU)
   python experiments/study.py part=tales rows=[parade,socialformer-edge] seeds=[0,1,2]
   python experiments/study.py part=tries rows=[parade,as-it-stands,led-by-cls]     (on dev only)
+  python experiments/study.py part=past                      (what the tries have chosen, on test)
   python experiments/study.py part=all minutes=0             (runs nothing, writes the tables of what is finished)
   python experiments/study.py size=gpu --pack study.tar.xz    (all that a machine without network needs)
   python experiments/study.py trainer.groups=4 data.queries.test=4 data.queries.dev=2 warm_up.groups=4

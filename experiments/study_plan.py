@@ -125,11 +125,12 @@ def planned(config: DictConfig) -> list[Cell]:
     parts = config.parts if config.part == "all" else {config.part: config.parts.get(config.part)}
     if None in parts.values():
         raise OptionError(f"part must be one of {', '.join(config.parts)}, all, {TRIES}, got {config.part!r}")
-    known = entries(config)
+    paper, beyond = entries(config), entries_of_tries(config, "Past the paper")
+    known = {**beyond, **paper}
     named = {row for part in config.parts.values() for row in part.rows or []}
     cells = []
     for part in parts.values():
-        rows = list(part.rows or [row for row in known if row not in named])
+        rows = [row for row in paper if row not in named] if part.rows is None else list(part.rows)
         for seed in config.seeds if config.seeds is not None else part.seeds:
             for data in part.data:
                 cells += [Cell(data, known[row], seed) for row in rows]
@@ -138,15 +139,20 @@ def planned(config: DictConfig) -> list[Cell]:
 
 def tried(config: DictConfig) -> list[Cell]:
     """Return the cells of conf/study/tries.yaml."""
+    rows = entries_of_tries(config, "Tries").values()
+    seeds = config.seeds if config.seeds is not None else config.tries.seeds
+    return chosen(config, [Cell(data, row, seed) for seed in seeds for data in config.tries.data for row in rows])
+
+
+def entries_of_tries(config: DictConfig, group: str) -> dict[str, Entry]:
+    """Return the rows of conf/study/tries.yaml by name."""
     with open_dict(config):
         config.tries = OmegaConf.load(CONF / "study" / f"{TRIES}.yaml")
     tries: dict[str, Any] = OmegaConf.to_container(config.tries, resolve=True)  # type: ignore[assignment]
-    rows = [
-        Entry(row, "Tries", row, None, (*latest([*tries["base"], *one["overrides"]]),), expected=one["expected"])
+    return {
+        row: Entry(row, group, row, None, (*latest([*tries["base"], *one["overrides"]]),), expected=one["expected"])
         for row, one in tries["rows"].items()
-    ]
-    seeds = config.seeds if config.seeds is not None else tries["seeds"]
-    return chosen(config, [Cell(data, row, seed) for seed in seeds for data in tries["data"] for row in rows])
+    }
 
 
 def chosen(config: DictConfig, cells: list[Cell]) -> list[Cell]:

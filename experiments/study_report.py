@@ -177,7 +177,7 @@ def sections(
         ("by-evidence", "By where the evidence starts", "word piece at which the evidence starts",
          {q: evidence[q].start for q in queries if q in evidence and evidence[q].document_id in relevant[q]},
          config.bounds),
-        ("by-anchor", "Anchored questions (share a rare word with their document)", "anchored",
+        ("by-anchor", "Anchored questions (share a rare word with their document)", "question",
          {query: int(flags[query]) for query in queries if query in flags}, [1]),
     ):  # fmt: skip
         if not place:

@@ -239,6 +239,18 @@ def test_every_cell_is_something_to_run(path, size, part):
         assert {cell.data for cell in plan.cells} == {"wtq", "fairytale"}
 
 
+def test_what_the_tries_have_chosen_is_a_part(path):
+    from study_plan import read_study
+
+    plan = read_study(["part=past", "parts.past.rows=[k-core,led-by-cls]"])
+    assert [cell.entry.row for cell in plan.cells] == ["k-core", "led-by-cls"]
+    assert {cell.entry.group for cell in plan.cells} == {"Past the paper"}
+    one = plan.compose(plan.cells[0], "warmed up")
+    assert list(one.data.splits.test) == ["test_bal", "test"]
+    tried = read_study(["part=tries", "rows=[k-core]"])
+    assert one.recipe.circles == tried.compose(tried.cells[0], "warmed up").recipe.circles
+
+
 def test_parts_share_a_warm_up(path):
     from study_plan import read_study
     from study_runs import warm_up_identity
@@ -270,7 +282,7 @@ def test_the_core(path):
     ("typed", "message"),
     [
         (["size=tpu"], "size must be one of cpu, gpu, got 'tpu'"),
-        (["part=cor"], "part must be one of core, tales, rest, all, tries, got 'cor'"),
+        (["part=cor"], "part must be one of core, tales, rest, past, all, tries, got 'cor'"),
         (["rows=[bm26]"], r"part=core has no 'bm26' for rows; there are: bm25, firstp, "),
         (["data=[pydocs]"], r"part=core has no 'pydocs' for data; there are: wtq"),
         (["rows"], "an option is written key=value"),

@@ -87,7 +87,8 @@ def draw_by_length(buckets: Sequence[Bucket], measure: str, note: str = "") -> F
         raise InputError("there is no query to draw")
     if len(systems) > len(PALETTE):
         raise InputError(f"there are colours for {len(PALETTE)} systems at most, got {len(systems)}")
-    figure = Figure(figsize=(2.0 + 1.7 * len(buckets), 4.2), facecolor="white", layout="constrained")
+    size = max(7.0, 2.0 + 1.7 * len(buckets))  # inches: the legend needs some, however few buckets there are
+    figure = Figure(figsize=(size, 4.2), facecolor="white", layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     width = 0.8 / len(systems)
@@ -112,8 +113,8 @@ def draw_by_length(buckets: Sequence[Bucket], measure: str, note: str = "") -> F
     axes.set_ylabel(measure, size=9, parse_math=False)
     axes.set_xlabel("word pieces of the relevant document", size=9)
     axes.set_ylim(bottom=0)
-    for text in axes.legend(frameon=False, fontsize=9, ncols=min(len(systems), 4), loc="lower left",
-                            bbox_to_anchor=(0, 1.0)).get_texts():  # fmt: skip
+    columns = min(len(systems), int(size // 2))
+    for text in figure.legend(frameon=False, fontsize=9, ncols=columns, loc="outside upper left").get_texts():
         text.set_parse_math(False)
     if note:
         figure.supxlabel(note, size=8, color=GREY, x=0.02, ha="left", parse_math=False)
