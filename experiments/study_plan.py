@@ -134,6 +134,9 @@ def planned(config: DictConfig) -> list[Cell]:
         for seed in config.seeds if config.seeds is not None else part.seeds:
             for data in part.data:
                 cells += [Cell(data, known[row], seed) for row in rows]
+    if not cells:
+        part = config.part
+        raise OptionError(f"part={part} has no rows yet: name some of tries.yaml, parts.{part}.rows=[...]")
     return chosen(config, cells)
 
 

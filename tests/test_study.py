@@ -281,6 +281,7 @@ def test_the_core(path):
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
+        (["part=past"], r"part=past has no rows yet: name some of tries.yaml, parts\.past\.rows=\[\.\.\.\]"),
         (["size=tpu"], "size must be one of cpu, gpu, got 'tpu'"),
         (["part=cor"], "part must be one of core, tales, rest, past, all, tries, got 'cor'"),
         (["rows=[bm26]"], r"part=core has no 'bm26' for rows; there are: bm25, firstp, "),

@@ -52,7 +52,7 @@ class BertEmbedding(torch.nn.Module):
         longest = int(position.max()) + 1 if position.numel() else 0
         if longest > self.position.num_embeddings:
             raise InputError(
-                f"a sequence has {longest} tokens, this BERT reads {self.position.num_embeddings}; "
+                f"a sequence takes {longest} positions, this BERT reads {self.position.num_embeddings}; "
                 "make circles, windows or queries shorter, or raise max_positions"
             )
         return self.dropout(self.norm(self.word(token) + self.position(position) + self.segment(segment)))
