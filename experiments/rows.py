@@ -23,7 +23,16 @@ from transformers import set_seed
 from unfinished import Training, Unfinished
 
 from socialgraph import ranking
-from socialgraph.data import Collection, GraphBuilder, Split, TermStatistics, Tokens, TrainingGroups, read_run
+from socialgraph.data import (
+    Collection,
+    GraphBuilder,
+    Split,
+    TermStatistics,
+    Tokens,
+    TrainingGroups,
+    WeightCache,
+    read_run,
+)
 from socialgraph.data.collection import Run, hash_fraction, ranked
 from socialgraph.errors import OptionError
 from socialgraph.partition import Partition
@@ -117,26 +126,43 @@ def load_task(config: DictConfig) -> Task:
     collection = ranking.retrieve_candidates(collection, retriever, config.data.depth)
     train, dev = (collection[config.data.splits[part]] for part in ("train", "dev"))
     depth = config.data.depth
-    dev = some(dev, config.data.queries.dev, depth)
-    tests = {name: some(collection[name], config.data.queries.test, depth) for name in names}
+    found = config.data.queries.get("found", False)
+    dev = some(dev, config.data.queries.dev, depth, found)
+    tests = {name: some(collection[name], config.data.queries.test, depth, found) for name in names}
     return Task(collection, train, dev, tests, "first stage" if given else type(retriever).__name__)
 
 
-def some(split: Split, amount: int | None, depth: int) -> Split:
-    """Return a split with that many of its queries, those with the lowest hash, and their best candidates."""
-    chosen = set(sorted(split.queries, key=hash_fraction)[:amount])
+def some(split: Split, amount: int | None, depth: int, found: bool = False) -> Split:
+    """Return a split with that many of its queries, those with the lowest hash, and their best candidates.
+
+    Args:
+        split: a split.
+        amount: of queries; None: all.
+        depth: candidates of a query, at most.
+        found: leave out queries without a relevant document among them: no order of theirs is better than another.
+    """
+    candidates = {
+        query_id: {document: scores[document] for document in ranked(scores)[:depth]}
+        for query_id, scores in (split.candidates or {}).items()
+    }
+    queries = [query for query in split.queries if not found or has_relevant(split, query, candidates)]
+    chosen = set(sorted(queries, key=hash_fraction)[:amount])
     return Split(
         {query_id: text for query_id, text in split.queries.items() if query_id in chosen},
         {query_id: grades for query_id, grades in split.qrels.items() if query_id in chosen},
-        {
-            query_id: {document: scores[document] for document in ranked(scores)[:depth]}
-            for query_id, scores in (split.candidates or {}).items()
-            if query_id in chosen
-        },
+        {query_id: scores for query_id, scores in candidates.items() if query_id in chosen},
     )
 
 
-def make_row(config: DictConfig, recipe: Recipe, task: Task, unfinished: Unfinished, models: Path | None = None) -> Row:
+def has_relevant(split: Split, query_id: str, candidates: Run) -> bool:
+    """Whether a query's candidates hold a document that is relevant to it."""
+    return any(split.qrels.get(query_id, {}).get(document, 0) > 0 for document in candidates.get(query_id, {}))
+
+
+def make_row(
+    config: DictConfig, recipe: Recipe, task: Task, unfinished: Unfinished, models: Path | None = None,
+    cache: WeightCache | None = None,
+) -> Row:  # fmt: skip
     """Turn a recipe into a finished row: train, save, re-rank dev and test, measure.
 
     Args:
@@ -145,11 +171,12 @@ def make_row(config: DictConfig, recipe: Recipe, task: Task, unfinished: Unfinis
         task: the collection and its queries.
         unfinished: what was done of it before, and where to keep what is done now.
         models: folder where the model is saved under the row's name; None: it is not kept.
+        cache: keeps the weights of costly patterns; None: the row computes its own.
     """
     if recipe.config.first_stage is not None:
         row = first_stage_row(recipe, task)
     else:
-        row = model_row(config, recipe, task, unfinished, models)
+        row = model_row(config, recipe, task, unfinished, models, cache)
     for split, done in ((task.dev, row.dev), *((task.tests[name], row.tests[name]) for name in task.tests)):
         done.measures = ranking.evaluate(split.qrels, done.run, list(config.measures)).per_query
     return row
@@ -176,12 +203,15 @@ def order(retriever: Retriever, collection: Collection, split: Split) -> Run:
     return run
 
 
-def model_row(config: DictConfig, recipe: Recipe, task: Task, unfinished: Unfinished, models: Path | None) -> Row:
+def model_row(
+    config: DictConfig, recipe: Recipe, task: Task, unfinished: Unfinished, models: Path | None,
+    cache: WeightCache | None,
+) -> Row:  # fmt: skip
     """Train a recipe's model and re-rank with it."""
     processes.count()  # under torchrun this gives each process its GPU
     device = "cuda" if torch.cuda.is_available() else "cpu"
     memory = PeakMemory()
-    builder = graph_builder(config, recipe, task, device)
+    builder = graph_builder(config, recipe, task, device, cache)
     set_seed(config.seed)
     model = instantiate(recipe.config.model).to(device)
     if config.trainer.compile:
@@ -205,12 +235,14 @@ def model_row(config: DictConfig, recipe: Recipe, task: Task, unfinished: Unfini
     )  # fmt: skip
 
 
-def graph_builder(config: DictConfig, recipe: Recipe, task: Task, device: str) -> GraphBuilder:
+def graph_builder(
+    config: DictConfig, recipe: Recipe, task: Task, device: str, cache: WeightCache | None = None
+) -> GraphBuilder:
     """Return what builds the graphs of a recipe."""
     tokens, statistics = task.texts(config.backbone, recipe.config.document_length, config.query_length)
     builder = GraphBuilder(
         task.collection.documents, tokens, statistics, recipe.edges, recipe.circles, recipe.passages,
-        recipe.relevance, recipe.config.joint, seed=config.seed, device=device,
+        recipe.relevance, recipe.config.joint, seed=config.seed, device=device, cache=cache,
     )  # fmt: skip
     if builder.lazy is None:
         builder.lazy = True  # no model reads the edges

@@ -63,8 +63,13 @@ class Study:
 
     def compose(self, cell: Cell, backbone: str) -> DictConfig:
         """Return the configuration of run.py that a cell is run with."""
-        own = [*self.config.overrides, *cell.entry.overrides]
-        return self._compose([*own, f"seed={cell.seed}"], cell.data, backbone)
+        own = [*self.config.overrides, *cell.entry.overrides, *(self.config.tried.overrides if self.tries else [])]
+        one = self._compose([*own, f"seed={cell.seed}"], cell.data, backbone)
+        if self.tries:  # test is not looked at: dev stands in its place, and nothing is chosen
+            OmegaConf.update(one, "data.splits.test", one.data.splits.dev)
+            OmegaConf.update(one, "data.queries.test", one.data.queries.dev)
+            OmegaConf.update(one, "data.queries.dev", 1)
+        return one
 
     def compose_warm_up(self, data: str) -> DictConfig:
         """Return the configuration of run.py that a collection's backbone is warmed up with."""
@@ -84,12 +89,7 @@ class Study:
         where += [f"data.splits.test={list(tests)}"] if tests else []
         where += [f"model.backbone={quoted(backbone)}", f"measures={list(self.config.measures)}"]
         with initialize_config_dir(str(CONF), version_base="1.3"):
-            one = compose("config", latest([*where, *own, *(self.theirs if theirs is None else theirs)]))
-        if self.tries:  # test is not looked at: dev stands in its place, and nothing is chosen
-            OmegaConf.update(one, "data.splits.test", one.data.splits.dev)
-            OmegaConf.update(one, "data.queries.test", one.data.queries.dev)
-            OmegaConf.update(one, "data.queries.dev", 1)
-        return one
+            return compose("config", latest([*where, *own, *(self.theirs if theirs is None else theirs)]))
 
 
 def read_study(overrides: Sequence[str]) -> Study:

@@ -23,6 +23,7 @@ from tqdm import tqdm
 from tqdm.contrib.logging import logging_redirect_tqdm
 
 from socialgraph import ranking
+from socialgraph.data import WeightCache
 from socialgraph.ranking import processes
 from socialgraph.ranking.interpolate import choose_weight, interpolate
 
@@ -40,7 +41,8 @@ def make_study(study: Study) -> Finished:
     Raises:
         OutputError: another study works in the same folder, or it cannot be written.
     """
-    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    level = logging.INFO if processes.is_first() else logging.WARNING  # of several processes one tells
+    logging.basicConfig(level=level, format="%(message)s")
     logging.captureWarnings(True)
     with held(Path(study.config.work)), logging_redirect_tqdm():
         tasks: dict[str, Task] = {}
@@ -80,8 +82,8 @@ def run(study: Study, tasks: dict[str, Task]) -> Finished:
                     log.info("%s would not end within %g minutes: left for the next call", cell.name, config.minutes)
                 else:
                     warmed_up(study, cell, one, tasks)
-                    also = partial(more, time.perf_counter())
-                    found[cell] = finished_row(files[cell], one, wanted[cell], tasks, also=also)
+                    also, kept = partial(more, time.perf_counter()), cache(study, cell)
+                    found[cell] = finished_row(files[cell], one, wanted[cell], tasks, also=also, cache=kept)
                     took[cell] = seconds(found[cell])
             bar.update(is_whole(found[cell]))
     left = sum(not is_whole(values) for values in found.values())
@@ -97,6 +99,15 @@ def run(study: Study, tasks: dict[str, Task]) -> Finished:
 def is_whole(values: Mapping[str, Any]) -> bool:
     """Whether a row stands for all its test splits."""
     return None not in values.values()
+
+
+def cache(study: Study, cell: Cell) -> WeightCache | None:
+    """Return where a row finds the [CLS] attention that others have computed: the same BERT has read the same pairs.
+
+    None for a first seed, whose times stand in the table: it computes its own.
+    """
+    is_timed = cell.seed == 0 and not study.tries
+    return None if is_timed else WeightCache(folder=Path(study.config.work) / "weights")
 
 
 def seconds(values: Mapping[str, dict[str, Any]]) -> float:

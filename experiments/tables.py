@@ -20,6 +20,7 @@ from tqdm.contrib.logging import logging_redirect_tqdm
 from transformers import set_seed
 from unfinished import Unfinished
 
+from socialgraph.data import WeightCache
 from socialgraph.errors import OptionError
 from socialgraph.ranking import processes
 
@@ -88,6 +89,7 @@ def finished_row(
     models: Path | None = None,
     run: bool = True,
     also: Callable[[Row, Task], dict[str, Any]] | None = None,
+    cache: WeightCache | None = None,
 ) -> dict[str, dict[str, Any] | None]:
     """Return a row's JSON for each test split: those that stand, or those of running it; None if it may not be run.
 
@@ -101,6 +103,7 @@ def finished_row(
         models: folder where its model is kept; None: nowhere.
         run: whether it may be run.
         also: says what else is to be kept of it.
+        cache: see :func:`rows.make_row`.
     """
     found = processes.from_first({split: files[split].read(wanted[split]) for split in files})
     values = {split: value for split, (value, _) in found.items()}
@@ -111,7 +114,7 @@ def finished_row(
     set_seed(one.seed)  # for edges and circles that are born at random
     recipe, task = Recipe(one.recipe), task_of(one, tasks)
     unfinished = Unfinished(files[first].unfinished, {"splits": list(files), **wanted[first]})
-    made = make_row(one, recipe, task, unfinished, models)
+    made = make_row(one, recipe, task, unfinished, models, cache)
     more = also(made, task) if also else {}
     for split, ranked in made.tests.items():
         values[split] = files[split].write(made, ranked, wanted[split], task.collection.name, **more)

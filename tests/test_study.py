@@ -4,6 +4,7 @@ import csv
 import gzip
 import importlib
 import json
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -12,6 +13,7 @@ from statistics import fmean, stdev
 
 import pytest
 import scipy.stats
+import torch
 from safetensors import safe_open
 from safetensors.torch import load_file
 
@@ -193,6 +195,87 @@ def test_tries_are_run_on_dev_only(budget, tmp_path):
         assert set(read_run(folder / f"{row}.0.run.gz")) == {f"dev_bal-{animal}" for animal in SPLITS["dev_bal"]}
     assert "| [CLS] is used to sum up a passage, a word is not |" in (folder / "study.md").read_text()
     assert not (tmp_path / "results" / "wtq" / "test_bal").exists()
+
+
+def test_later_seeds_and_tries_find_the_attention_that_others_have_computed(budget, tmp_path, monkeypatch):
+    from socialgraph.edges import DynamicCentrality
+
+    computed, weights = [], DynamicCentrality.weights
+    monkeypatch.setattr(
+        DynamicCentrality, "weights", lambda self, batch: (computed.append(batch.num_graphs), weights(self, batch))[1]
+    )
+
+    def pairs(*typed):
+        computed.clear()
+        study(*budget, "rows=[socialformer-edge]", *typed)
+        return sum(computed)
+
+    kept, folder = tmp_path / "work" / "weights" / "weights.sqlite", tmp_path / "results" / "wtq" / "test"
+    first = pairs("seeds=[0]")
+    assert not kept.exists()  # a first seed has its times in the table
+    second = pairs("seeds=[1]")
+    assert kept.exists()
+    assert first > 0
+    assert second > 0
+    run = (folder / "socialformer-edge.1.run.gz").read_bytes()
+    (folder / "socialformer-edge.1.json").unlink()
+    assert pairs("seeds=[1]") == 0
+    assert (folder / "socialformer-edge.1.run.gz").read_bytes() == run
+    assert pairs("part=tries", "rows=[as-it-stands,led-by-cls]") <= 4 * 2  # the training groups of another seed
+    assert pairs("part=tries", "rows=[mean]") == 0
+
+
+def test_tries_are_measured_where_systems_can_differ(budget, tmp_path):
+    """BM25 finds one of the two dev pages among its first six: the question about the other is left out."""
+    found = study(*budget, "data.depth=4", "part=tries", "rows=[parade]")["wtq", "dev_bal"]["parade"]
+    assert set(found[0]["measures"]["RR@10"]) == {"dev_bal-lynx"}
+    folder = tmp_path / "results" / "wtq" / "dev_bal" / "tries"
+    assert len(read_run(folder / "parade.0.run.gz")["dev_bal-lynx"]) == 4
+    text = (folder / "study.md").read_text()
+    assert "1 queries, their first 4 candidates at most, and among them the relevant one, the same for all" in text
+
+
+def test_costs_are_those_of_the_first_seed(budget, tmp_path):
+    for seed, seconds in ((0, 100.0), (1, 7.0)):
+        study(*budget, "rows=[parade]", f"seeds=[{seed}]", "warm_up.groups=0")
+        for split in ("test", "test_bal"):
+            file = tmp_path / "results" / "wtq" / split / f"parade.{seed}.json"
+            value = json.loads(file.read_text())
+            value["training_seconds"], value["seconds_per_document"] = seconds, seconds / 10
+            file.write_text(json.dumps(value))
+    study(*budget, "rows=[parade]", "seeds=[0,1]", "warm_up.groups=0", "minutes=0")
+    with open(tmp_path / "results" / "wtq" / "test" / "study.csv", newline="") as file:
+        (line,) = csv.DictReader(file)
+    assert (line["Seeds"], line["Training (s)"], line["s / document"]) == ("2", "100.0", "10.0")
+
+
+def test_two_processes_write_the_study_of_one(budget, tiny_bert, tmp_path):
+    """torchrun: the same warm-up, runs and tables' measures; without dropout two draw nothing that one would not."""
+    rows = ["rows=[bm25,parade,socialformer-edge]", "+trainer.arguments.gradient_accumulation_steps=2"]
+    rows += ["trainer.groups=8", "data.queries.test=2", "data.queries.dev=2", "warm_up.groups=8"]
+    bert = shutil.copytree(tiny_bert[0], tmp_path / "bert")
+    bert_config = json.loads((bert / "config.json").read_text())
+    (bert / "config.json").write_text(json.dumps(bert_config | {"hidden_dropout_prob": 0.0}))
+    rows += [f"backbone={bert}"]
+    rest = [one for one in budget if one.split("=")[0] not in ("backbone", "results", "work")]
+    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    for name, how in (("one", []), ("two", torchrun)):
+        typed = [*rest, *rows, f"results={tmp_path / name}", f"work={tmp_path / name / 'work'}"]
+        done = subprocess.run(
+            [sys.executable, *how, str(EXPERIMENTS / "study.py"), *typed], cwd=tmp_path, capture_output=True,
+            text=True, timeout=600,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr[-3000:]
+        assert done.stdout.count("# wtq, split test:") == 1
+        assert done.stderr.count("3 of 3 rows are finished") == 1
+    warm = [load_file(tmp_path / n / "work" / "warm" / "cpu" / "wtq" / "model.safetensors") for n in ("one", "two")]
+    assert [key for key, value in warm[0].items() if not torch.equal(value, warm[1][key])] == []
+    for split in ("test", "test_bal"):
+        one, two = (tmp_path / name / "wtq" / split for name in ("one", "two"))
+        assert len(list(one.glob("*.run.gz"))) == 3
+        for run in one.glob("*.run.gz"):
+            assert run.read_bytes() == (two / run.name).read_bytes(), run.name
+        assert (one / "buckets.csv").read_text() == (two / "buckets.csv").read_text()
 
 
 def test_passages_begin_where_questions_are_asked(tmp_path, budget):
