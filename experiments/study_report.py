@@ -107,8 +107,8 @@ def lines(study: Study, split: str, rows: Mapping[str, list[dict[str, Any]]]) ->
         means = [{name: fmean(v.values()) for name, v in one["measures"].items()} for one in seeds]
         recipe, trained = seeds[0]["config"]["recipe"], seeds[0]["parameters"] is not None
         length = recipe["document_length"] if trained else None
-        mixed = [one["interpolated"]["measures"][split] for one in seeds if one["interpolated"]]
-        weights = [one["interpolated"]["weight"] for one in seeds if one["interpolated"]]
+        chosen = [] if study.tries else [one["interpolated"] for one in seeds if one["interpolated"]]  # on dev
+        mixed, weights = [one["measures"][split] for one in chosen], [one["weight"] for one in chosen]
         is_alone = labels.count(entry.label) == 1
         steps, tokens = budget(seeds[0]["config"])
         table.append(
