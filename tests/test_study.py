@@ -4,6 +4,7 @@ import csv
 import gzip
 import importlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -263,7 +264,7 @@ def test_two_processes_write_the_study_of_one(budget, tiny_bert, tmp_path):
         typed = [*rest, *rows, f"results={tmp_path / name}", f"work={tmp_path / name / 'work'}"]
         done = subprocess.run(
             [sys.executable, *how, str(EXPERIMENTS / "study.py"), *typed], cwd=tmp_path, capture_output=True,
-            text=True, timeout=600,
+            text=True, timeout=600, env={**os.environ, "OMP_NUM_THREADS": "1"},
         )  # fmt: skip
         assert done.returncode == 0, done.stderr[-3000:]
         assert done.stdout.count("# wtq, split test:") == 1
