@@ -227,7 +227,7 @@ def test_later_seeds_and_tries_find_the_attention_that_others_have_computed(budg
 
 
 def test_tries_are_measured_where_systems_can_differ(budget, tmp_path):
-    """BM25 finds one of the two dev pages among its first six: the question about the other is left out."""
+    """One of the two dev pages is among its first four candidates: the question about the other is left out."""
     found = study(*budget, "data.depth=4", "part=tries", "rows=[parade]")["wtq", "dev_bal"]["parade"]
     assert set(found[0]["measures"]["RR@10"]) == {"dev_bal-lynx"}
     folder = tmp_path / "results" / "wtq" / "dev_bal" / "tries"
