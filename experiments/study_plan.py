@@ -142,19 +142,23 @@ def planned(config: DictConfig) -> list[Cell]:
 
 def tried(config: DictConfig) -> list[Cell]:
     """Return the cells of conf/study/tries.yaml."""
-    rows = entries_of_tries(config, "Tries").values()
+    rows = entries_of_tries(config, "Tries", config.tried.reading).values()
     seeds = config.seeds if config.seeds is not None else config.tries.seeds
     return chosen(config, [Cell(data, row, seed) for seed in seeds for data in config.tries.data for row in rows])
 
 
-def entries_of_tries(config: DictConfig, group: str) -> dict[str, Entry]:
-    """Return the rows of conf/study/tries.yaml by name."""
+def entries_of_tries(config: DictConfig, group: str, reading: Sequence[str] = ()) -> dict[str, Entry]:
+    """Return the rows of conf/study/tries.yaml by name; ``reading`` comes after the overrides of its readings."""
     with open_dict(config):
         config.tries = OmegaConf.load(CONF / "study" / f"{TRIES}.yaml")
     tries: dict[str, Any] = OmegaConf.to_container(config.tries, resolve=True)  # type: ignore[assignment]
+    kinds: list[tuple[dict[str, Any], Sequence[str]]] = [(tries["rows"], ()), (tries["readings"], reading)]
     return {
-        row: Entry(row, group, row, None, (*latest([*tries["base"], *one["overrides"]]),), expected=one["expected"])
-        for row, one in tries["rows"].items()
+        row: Entry(
+            row, group, row, None, (*latest([*tries["base"], *one["overrides"], *last]),), expected=one["expected"]
+        )
+        for rows, last in kinds
+        for row, one in rows.items()
     }
 
 
