@@ -188,7 +188,7 @@ def check_report(folder, rows):
 
 
 def test_tries_are_run_on_dev_only(budget, tmp_path):
-    typed = [*budget, "part=tries", "rows=[parade,led-by-cls]", "warm_up.groups=0"]
+    typed = [*budget, "part=tries", "data=[wtq]", "rows=[parade,led-by-cls]", "warm_up.groups=0"]
     found = study(*typed)["wtq", "dev_bal"]
     assert found["led-by-cls"][0]["config"]["recipe"]["model"]["leader"] == "cls"
     folder = tmp_path / "results" / "wtq" / "dev_bal" / "tries"
@@ -222,13 +222,13 @@ def test_later_seeds_and_tries_find_the_attention_that_others_have_computed(budg
     (folder / "socialformer-edge.1.json").unlink()
     assert pairs("seeds=[1]") == 0
     assert (folder / "socialformer-edge.1.run.gz").read_bytes() == run
-    assert pairs("part=tries", "rows=[as-it-stands,led-by-cls]") <= 4 * 2  # the training groups of another seed
-    assert pairs("part=tries", "rows=[mean]") == 0
+    assert pairs("part=tries", "data=[wtq]", "rows=[as-it-stands,led-by-cls]") <= 4 * 2  # the training groups of another seed
+    assert pairs("part=tries", "data=[wtq]", "rows=[mean]") == 0
 
 
 def test_tries_are_measured_where_systems_can_differ(budget, tmp_path):
     """One of the two dev pages is among its first four candidates: the question about the other is left out."""
-    found = study(*budget, "data.depth=4", "part=tries", "rows=[parade]")["wtq", "dev_bal"]["parade"]
+    found = study(*budget, "data.depth=4", "part=tries", "data=[wtq]", "rows=[parade]")["wtq", "dev_bal"]["parade"]
     assert set(found[0]["measures"]["RR@10"]) == {"dev_bal-lynx"}
     folder = tmp_path / "results" / "wtq" / "dev_bal" / "tries"
     assert len(read_run(folder / "parade.0.run.gz")["dev_bal-lynx"]) == 4

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 
+import torch
 from torch import Tensor
 
 #: a coin is a whole number from 0 to COIN_SIDES - 1
@@ -23,10 +24,10 @@ def coin_key(seed: int, query_id: str, document_id: str) -> int:
     return int.from_bytes(digest, "little") >> 1
 
 
-def _shift(x: Tensor, bits: int) -> Tensor:
+def _shift(x: Tensor, bits: int, out: Tensor | None = None) -> Tensor:
     """Shift right, filling with zeros; ``>>`` on signed numbers fills with the sign."""
     width = 8 * x.element_size()
-    return (x >> bits).bitwise_and_((1 << (width - bits)) - 1)
+    return torch.bitwise_right_shift(x, bits, out=out).bitwise_and_((1 << (width - bits)) - 1)
 
 
 def _signed(x: int, width: int) -> int:
@@ -61,10 +62,11 @@ def toss(lower: Tensor, higher: Tensor) -> Tensor:
 
 def finish(x: Tensor) -> Tensor:
     """Turn sums of two hashes into coins, in place."""
-    x ^= _shift(x, 16)
+    scratch = _shift(x, 16)  # written again and again: fresh memory costs more than the arithmetic
+    x ^= scratch
     x *= _signed(0x85EBCA6B, 32)
-    x ^= _shift(x, 13)
+    x ^= _shift(x, 13, scratch)
     x *= _signed(0xC2B2AE35, 32)
-    x ^= _shift(x, 16)
+    x ^= _shift(x, 16, scratch)
     x &= COIN_SIDES - 1
     return x

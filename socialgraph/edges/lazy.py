@@ -123,7 +123,8 @@ class LazyGroup:
     def _tabulate(self, p: LowRank, document: Tensor) -> None:
         """Write P down as float32 multiples of one coin side, and how far off it may be."""
         inside, sides = self.inside, float(COIN_SIDES)
-        left, right = (table[self.node].permute(2, 0, 1) for table in p.terms)  # [2 + s, D, W]
+        # [2 + s, D, W], and in memory too: rows that lie side by side go through vector units
+        left, right = (table[self.node].permute(2, 0, 1).contiguous() for table in p.terms)
         row, column = (left[0] + p.constant[document, None]) * sides, right[1] * sides
         left, right = left[2:] * sides, right[2:]
         kernel = torch.zeros(self.width, dtype=torch.float64, device=document.device)
@@ -299,7 +300,7 @@ def above(
     for x, y in zip(left, right, strict=True):
         p.addcmul_(x[:, :, None], y[:, None])
     distance = coin.float().sub_(p)
-    return distance, distance.abs().amin(2)
+    return distance, torch.abs(distance, out=p).amin(2)
 
 
 @cache

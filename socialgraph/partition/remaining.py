@@ -150,8 +150,6 @@ class PaddedGraph(RemainingGraph):
         self.size, self.width = group.node.shape
         self.device = group.node.device
         self.backwards = torch.arange(self.width - 1, -1, -1, device=self.device)
-        self.shared: list[Tensor] = []  # the circles whose edges are gone: a bit for each of a node's, 62 a word
-        self.turn = 0
         self.nodes_left: Tensor | None = None  # 1 for nodes that are left, [D, W]; None as long as all are
 
     def members(self, circles: list[Tensor]) -> tuple[Tensor, Tensor]:
@@ -192,33 +190,10 @@ class PaddedGraph(RemainingGraph):
         friend = self.rows(document, place)
         if self.nodes_left is not None:
             friend &= self.nodes_left if self.size == 1 else self.nodes_left.index_select(0, document)
-        for word in self.shared:
-            friend &= (word[document, place][:, None] & word[document]) == 0
         return friend
 
-    def remove_edges_among(self, circle: Tensor) -> None:
-        """See :meth:`RemainingGraph.remove_edges_among`."""
-        lost = self.among(circle)
-        for word in self.shared:
-            own = word.gather(1, circle)
-            lost &= (own[:, :, None] & own[:, None, :]) == 0
-        self.lower(circle, lost.sum(2, dtype=torch.int32).long())
-        if self.turn % 62 == 0:
-            self.shared.append(torch.zeros_like(self.group.node))
-        word, bit = self.shared[-1], 1 << (self.turn % 62)
-        word.scatter_(1, circle, word.gather(1, circle) | bit)  # nobody's place gets the bit, too, and has no edge
-        self.turn += 1
-
     def rows(self, document: Tensor, place: Tensor) -> Tensor:
-        """Return whom nodes had as friends at first, ``[R, W]``, 1 for friends."""
-        raise NotImplementedError
-
-    def among(self, circle: Tensor) -> Tensor:
-        """Return which members were friends of each other at first, ``[D, m, m]``, 1 for friends."""
-        raise NotImplementedError
-
-    def lower(self, circle: Tensor, lost: Tensor) -> None:
-        """Lower the degrees of members by ``lost [D, m]``."""
+        """Return with whom nodes have edges left, whether or not those are left, ``[R, W]``, 1 for friends."""
         raise NotImplementedError
 
 
@@ -246,21 +221,18 @@ class DenseGraph(PaddedGraph):
         """See :meth:`PaddedGraph.rows`."""
         return self.matrix.index_select(0, document * self.width + place)
 
-    def rows_of(self, circle: Tensor) -> Tensor:
-        """Return the members' rows, ``[D, m, W]``."""
-        return self.matrix.index_select(0, (self.first + circle).flatten()).view(*circle.shape, self.width)
-
-    def among(self, circle: Tensor) -> Tensor:
-        """See :meth:`PaddedGraph.among`."""
-        return self.rows_of(circle).gather(2, circle[:, None, :].expand(-1, circle.size(1), -1))
-
-    def lower(self, circle: Tensor, lost: Tensor) -> None:
-        """See :meth:`PaddedGraph.lower`."""
-        self.degree.scatter_add_(1, circle, -lost)
+    def remove_edges_among(self, circle: Tensor) -> None:
+        """See :meth:`RemainingGraph.remove_edges_among`."""
+        place = self.width * (self.first + circle)[:, :, None] + circle[:, None, :]
+        cells = self.matrix.view(-1)
+        lost = cells.index_select(0, place.flatten()).view_as(place)
+        self.degree.scatter_add_(1, circle, -lost.sum(2))
+        cells.index_fill_(0, place.flatten(), 0)
 
     def remove_nodes(self, circle: Tensor) -> None:
         """See :meth:`RemainingGraph.remove_nodes`."""
-        self.subtract(1, self.rows_of(circle))
+        rows = self.matrix.index_select(0, (self.first + circle).flatten())
+        self.subtract(1, rows.view(*circle.shape, self.width))
         self.degree.scatter_(1, circle, 0)
         self.take(circle, torch.uint8)
 
@@ -288,6 +260,8 @@ class DrawnGraph(PaddedGraph):
         self.seen = torch.zeros_like(self.place)  # the removals of nodes that the degree accounts for
         self.lost = torch.zeros_like(self.place)  # the edges that are gone among members
         self.removed: list[Tensor] = []  # places of each removal, [D, m]
+        self.shared: list[Tensor] = []  # the circles whose edges are gone: a bit for each of a node's, 62 a word
+        self.turn = 0
 
     def most_connected(self) -> Tensor:
         """See :meth:`RemainingGraph.most_connected`."""
@@ -316,7 +290,7 @@ class DrawnGraph(PaddedGraph):
         """Count the friends of nodes."""
         place = self.place[document, number]
         for part in self.parts(document, self.width):
-            friend = self.rows(document[part], place[part])
+            friend = self.group.hits(document[part], place[part])
             if self.nodes_left is not None:
                 friend &= self.nodes_left if self.size == 1 else self.nodes_left.index_select(0, document[part])
             self.degree[document[part], number[part]] = friend.sum(1, dtype=torch.int32).long()
@@ -342,18 +316,27 @@ class DrawnGraph(PaddedGraph):
 
     def rows(self, document: Tensor, place: Tensor) -> Tensor:
         """See :meth:`PaddedGraph.rows`."""
-        return self.group.hits(document, place)
+        friend = self.group.hits(document, place)
+        for word in self.shared:
+            friend &= (word[document, place][:, None] & word[document]) == 0
+        return friend
 
-    def among(self, circle: Tensor) -> Tensor:
-        """See :meth:`PaddedGraph.among`."""
+    def remove_edges_among(self, circle: Tensor) -> None:
+        """See :meth:`RemainingGraph.remove_edges_among`."""
         document = torch.arange(self.size, device=self.device).repeat_interleave(circle.size(1))
-        return self.group.hits(document, circle.flatten(), circle).view(*circle.shape, -1)
-
-    def lower(self, circle: Tensor, lost: Tensor) -> None:
-        """See :meth:`PaddedGraph.lower`."""
+        lost = self.group.hits(document, circle.flatten(), circle).view(*circle.shape, -1)
+        for word in self.shared:
+            own = word.gather(1, circle)
+            lost &= (own[:, :, None] & own[:, None, :]) == 0
+        count = lost.sum(2, dtype=torch.int32).long()
         number = self.order.gather(1, circle)
-        self.lost.scatter_add_(1, number, lost)
-        self.degree.scatter_add_(1, number, -lost)
+        self.lost.scatter_add_(1, number, count)
+        self.degree.scatter_add_(1, number, -count)
+        if self.turn % 62 == 0:
+            self.shared.append(torch.zeros_like(self.group.node))
+        word, bit = self.shared[-1], 1 << (self.turn % 62)
+        word.scatter_(1, circle, word.gather(1, circle) | bit)  # nobody's place gets the bit, too, and has no edge
+        self.turn += 1
 
     def remove_nodes(self, circle: Tensor) -> None:
         """See :meth:`RemainingGraph.remove_nodes`."""
