@@ -281,8 +281,10 @@ def notes(study: Study, one: DictConfig, table: Sequence[Line], queries: int) ->
     """Return what one must know to read the tables."""
     config, test = study.config, study.config.significance
     steps = sorted({line.steps for line in table if line.steps is not None})
+    *others, last = map(str, steps or [0])
+    budget = f"Budgets of {', '.join(others)} and {last}" if others else f"One budget for all: {last}"
     trained = (
-        f"One budget for all: {' or '.join(map(str, steps))} steps of "
+        f"{budget} training step{'s' * (last != '1')} of "
         f"{one.trainer.arguments.per_device_train_batch_size} groups, each of 1 relevant document and "
         f"{one.trainer.negatives} others, cut to the length in the table; training pieces: word pieces of documents "
         "that are then read at most. "
