@@ -222,7 +222,9 @@ def test_later_seeds_and_tries_find_the_attention_that_others_have_computed(budg
     (folder / "socialformer-edge.1.json").unlink()
     assert pairs("seeds=[1]") == 0
     assert (folder / "socialformer-edge.1.run.gz").read_bytes() == run
-    assert pairs("part=tries", "data=[wtq]", "rows=[as-it-stands,led-by-cls]") <= 4 * 2  # the training groups of another seed
+    assert (
+        pairs("part=tries", "data=[wtq]", "rows=[as-it-stands,led-by-cls]") <= 4 * 2
+    )  # the training groups of another seed
     assert pairs("part=tries", "data=[wtq]", "rows=[mean]") == 0
 
 
@@ -332,7 +334,13 @@ def test_what_the_tries_have_chosen_is_a_part(path):
     one = plan.compose(plan.cells[0], "warmed up")
     assert list(one.data.splits.test) == ["test_bal", "test"]
     tried = read_study(["part=tries", "rows=[k-core]"])
-    assert one.recipe.circles == tried.compose(tried.cells[0], "warmed up").recipe.circles
+    reading = tried.compose(tried.cells[0], "warmed up")
+    assert one.recipe.circles == reading.recipe.circles
+    # on two cores tried as a reading, on test trained like every row
+    assert reading.recipe.passages is None
+    assert reading.trainer.arguments.learning_rate == 0.0
+    assert one.recipe.passages is not None
+    assert one.trainer.arguments.learning_rate > 0.0
 
 
 def test_parts_share_a_warm_up(path):

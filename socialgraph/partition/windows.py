@@ -13,7 +13,7 @@ from socialgraph.partition.partition import Partition
 class Windows(Partition):
     """Consecutive windows of fixed size: the passages of MaxP, PARADE, IDCM and Socialformer. Edges are ignored.
 
-    Every token is one window's own. A window may read neighbours along, which lends it context: IDCM's chunks
+    Every token is one window's own; with ``k`` those of the beginning are. A window may read neighbours along, which lends it context: IDCM's chunks
     (Hofstätter et al., SIGIR 2021) have 50 tokens and read 7 along on each side, ``Windows(50, 7, 7)``; PARADE's
     passages (Li et al., 2020) have 225 tokens with a stride of 200, ``Windows(200, after=25)``. So a window begins
     every ``size`` tokens as long as there are any, even where the one before it reads all that is left.
@@ -24,20 +24,24 @@ class Windows(Partition):
         size: tokens of a window's own; the last one of a document may have fewer.
         before: tokens before them that are read along, as far as the document has them.
         after: tokens after them that are read along.
+        k: number of windows of a document at most, from its beginning; None for all.
 
     Raises:
-        OptionError: size < 1, or before or after < 0.
+        OptionError: size < 1, before or after < 0, or k < 1.
     """
 
     takes_lazy = True  # edges are ignored
 
-    def __init__(self, size: int = 128, before: int = 0, after: int = 0) -> None:
+    def __init__(self, size: int = 128, before: int = 0, after: int = 0, k: int | None = None) -> None:
         super().__init__()
         if not is_whole(size, 1):
             raise OptionError(f"the window size must be at least 1, got {size}")
         if not is_whole(before, 0) or not is_whole(after, 0):
             raise OptionError(f"a window reads 0 or more tokens along, got before={before} and after={after}")
+        if k is not None and not is_whole(k, 1):
+            raise OptionError(f"the number of windows must be at least 1, or None for all, got {k}")
         self.size = size
+        self.k = k
         self.before = before
         self.after = after
 
@@ -47,7 +51,9 @@ class Windows(Partition):
         """Return the windows of every document; an empty document has none."""
         node = torch.arange(batch.numel(), device=batch.device)
         ptr = cumsum(torch.bincount(batch, minlength=batch_size))
-        leader = node[(node - ptr[batch]) % self.size == 0]
+        place = node - ptr[batch]
+        begins = place % self.size == 0
+        leader = node[begins if self.k is None else begins & (place < self.k * self.size)]
         start = torch.maximum(leader - self.before, ptr[batch[leader]])
         end = torch.minimum(leader + self.size + self.after, ptr[batch[leader] + 1])
         circle = torch.repeat_interleave(end - start)
@@ -55,4 +61,4 @@ class Windows(Partition):
         return torch.stack([start[circle] + rank, circle]), leader
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(size={self.size}, before={self.before}, after={self.after})"
+        return f"{type(self).__name__}(size={self.size}, before={self.before}, after={self.after}, k={self.k})"

@@ -7,6 +7,7 @@ import pytest
 import reference
 import torch
 from graphs import HARD, collate, from_pairs, random_graph
+from torch_geometric.utils import cumsum
 
 from socialgraph.errors import OptionError
 from socialgraph.partition import Windows
@@ -124,10 +125,27 @@ def test_neighbours_by_hand() -> None:
     assert circle_index[0].tolist() == [0, 1, 2, 3, 1, 2, 3, 4, 3, 4, 5, 6]
     assert circle_index[1].tolist() == [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3]
     assert leader_index.tolist() == [0, 2, 4, 5]
-    assert repr(Windows(2, 1, 2)) == "Windows(size=2, before=1, after=2)"
+    assert repr(Windows(2, 1, 2)) == "Windows(size=2, before=1, after=2, k=None)"
     for bad in ({"before": -1}, {"after": -1}):
         with pytest.raises(OptionError, match="0 or more tokens along"):
             Windows(2, **bad)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 100])
+def test_the_first_windows_of_all(k: int) -> None:
+    edge_index, batch, batch_size, _ = collate([from_pairs(length, []) for length in (0, 3, 4, 5, 13, 0, 8)])
+    node, number = Windows(4, before=2, after=1)(edge_index, batch, batch_size)[0]
+    leader = Windows(4, before=2, after=1)(edge_index, batch, batch_size)[1]
+    first = cumsum(torch.bincount(batch, minlength=batch_size))
+    kept = (leader - first[batch[leader]]) // 4 < k
+    found, leaders = Windows(4, before=2, after=1, k=k)(edge_index, batch, batch_size)
+    assert leaders.tolist() == leader[kept].tolist()
+    assert found[0].tolist() == node[kept[number]].tolist()
+    assert found[1].tolist() == (kept.cumsum(0) - 1)[number[kept[number]]].tolist()
+    assert torch.bincount(batch[leaders], minlength=batch_size).max() <= k
+    for bad in (0, -2, 1.5):
+        with pytest.raises(OptionError, match="number of windows must be at least 1, or None for all"):
+            Windows(4, k=bad)  # type: ignore[arg-type]
 
 
 def test_whole_documents() -> None:
