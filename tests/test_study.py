@@ -222,10 +222,9 @@ def test_later_seeds_and_tries_find_the_attention_that_others_have_computed(budg
     (folder / "socialformer-edge.1.json").unlink()
     assert pairs("seeds=[1]") == 0
     assert (folder / "socialformer-edge.1.run.gz").read_bytes() == run
-    assert (
-        pairs("part=tries", "data=[wtq]", "rows=[as-it-stands,led-by-cls]") <= 4 * 2
-    )  # the training groups of another seed
-    assert pairs("part=tries", "data=[wtq]", "rows=[mean]") == 0
+    tries = ["part=tries", "data=[wtq]"]
+    assert pairs(*tries, "rows=[as-it-stands,led-by-cls]") <= 4 * 2  # the training groups of another seed
+    assert pairs(*tries, "rows=[mean]") == 0
 
 
 def test_tries_are_measured_where_systems_can_differ(budget, tmp_path):

@@ -13,10 +13,11 @@ from socialgraph.partition.partition import Partition
 class Windows(Partition):
     """Consecutive windows of fixed size: the passages of MaxP, PARADE, IDCM and Socialformer. Edges are ignored.
 
-    Every token is one window's own; with ``k`` those of the beginning are. A window may read neighbours along, which lends it context: IDCM's chunks
-    (Hofstätter et al., SIGIR 2021) have 50 tokens and read 7 along on each side, ``Windows(50, 7, 7)``; PARADE's
-    passages (Li et al., 2020) have 225 tokens with a stride of 200, ``Windows(200, after=25)``. So a window begins
-    every ``size`` tokens as long as there are any, even where the one before it reads all that is left.
+    Every token is one window's own; with ``k`` those of the beginning are. A window may read neighbours along, which
+    lends it context: IDCM's chunks (Hofstätter et al., SIGIR 2021) have 50 tokens and read 7 along on each side,
+    ``Windows(50, 7, 7)``; PARADE's passages (Li et al., 2020) have 225 tokens with a stride of 200,
+    ``Windows(200, after=25)``. So a window begins every ``size`` tokens as long as there are any, even where the one
+    before it reads all that is left.
 
     The first token of its own stands as the leader; in a model a passage is led by its [CLS].
 
