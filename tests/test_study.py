@@ -327,7 +327,7 @@ def test_every_cell_is_something_to_run(path, size, part):
 def test_what_the_tries_have_chosen_is_a_part(path):
     from study_plan import read_study
 
-    plan = read_study(["part=past", "parts.past.rows=[k-core,led-by-cls]"])
+    plan = read_study(["part=past", "parts.past.rows=[k-core,led-by-cls]", "parts.past.data=[wtq]"])
     assert [cell.entry.row for cell in plan.cells] == ["k-core", "led-by-cls"]
     assert {cell.entry.group for cell in plan.cells} == {"Past the paper"}
     one = plan.compose(plan.cells[0], "warmed up")
@@ -372,7 +372,10 @@ def test_the_core(path):
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
-        (["part=past"], r"part=past has no rows yet: name some of tries.yaml, parts\.past\.rows=\[\.\.\.\]"),
+        (
+            ["part=past", "parts.past.rows=[]"],
+            r"part=past has no rows yet: name some of tries.yaml, parts\.past\.rows=\[\.\.\.\]",
+        ),
         (["size=tpu"], "size must be one of cpu, gpu, got 'tpu'"),
         (["part=cor"], "part must be one of core, tales, rest, past, all, tries, got 'cor'"),
         (["rows=[bm26]"], r"part=core has no 'bm26' for rows; there are: bm25, firstp, "),
