@@ -281,16 +281,16 @@ def notes(study: Study, one: DictConfig, table: Sequence[Line], queries: int) ->
     """Return what one must know to read the tables."""
     config, test = study.config, study.config.significance
     steps = sorted({line.steps for line in table if line.steps is not None})
-    *others, last = map(str, steps or [0])
-    budget = f"Budgets of {', '.join(others)} and {last}" if others else f"One budget for all: {last}"
-    trained = (
-        f"{budget} training step{'s' * (last != '1')} of "
-        f"{one.trainer.arguments.per_device_train_batch_size} groups, each of 1 relevant document and "
-        f"{one.trainer.negatives} others, cut to the length in the table; training pieces: word pieces of documents "
-        "that are then read at most. "
-        if steps
-        else ""
-    )
+    trained = ""
+    if steps:
+        *others, last = map(str, steps)
+        budget = f"Budgets of {', '.join(others)} and {last}" if others else f"One budget for all: {last}"
+        trained = (
+            f"{budget} training step{'s' * (last != '1')} of "
+            f"{one.trainer.arguments.per_device_train_batch_size} groups, each of 1 relevant document and "
+            f"{one.trainer.negatives} others, cut to the length in the table; training pieces: word pieces of "
+            "documents that are then read at most. "
+        )
     warm = (
         f"All backbones are {config.backbone}, warmed up on {config.warm_up.groups} groups of passages of "
         f"{config.warm_up.passage} word pieces of this collection's training questions, once for all rows and seeds. "

@@ -305,7 +305,7 @@ def test_passages_begin_where_questions_are_asked(tmp_path, budget):
         passages(collection, "train", {}, backbone, 8)
 
 
-@pytest.mark.parametrize(("size", "part"), [("cpu", "all"), ("gpu", "all"), ("cpu", "tries")])
+@pytest.mark.parametrize(("size", "part"), [("cpu", "all"), ("gpu", "all"), ("cpu", "tries"), ("gpu", "tries")])
 def test_every_cell_is_something_to_run(path, size, part):
     from study_plan import read_study
     from study_runs import identity

@@ -27,7 +27,7 @@ class Group(Protocol):
     block_size: int  #: pairs to ask for at once
 
     def dense(self) -> Tensor:
-        """Return the whole matrix of each document, ``[D, W, W]`` uint8, 1 for friends."""
+        """Return the whole matrix of each document, ``[D, W, W]`` uint8, 1 for friends; the caller owns it."""
         ...
 
     def degree_bound(self) -> Tensor:
@@ -193,7 +193,7 @@ class PaddedGraph(RemainingGraph):
         return friend
 
     def rows(self, document: Tensor, place: Tensor) -> Tensor:
-        """Return with whom nodes have edges left, whether or not those are left, ``[R, W]``, 1 for friends."""
+        """Return with whom nodes have edges left, ``[R, W]``, 1 for friends; removed nodes are not left out."""
         raise NotImplementedError
 
 

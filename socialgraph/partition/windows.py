@@ -42,9 +42,9 @@ class Windows(Partition):
         if k is not None and not is_whole(k, 1):
             raise OptionError(f"the number of windows must be at least 1, or None for all, got {k}")
         self.size = size
-        self.k = k
         self.before = before
         self.after = after
+        self.k = k
 
     def forward(
         self, edge_index: Tensor, batch: Tensor, batch_size: int, edge_weight: Tensor | None = None
