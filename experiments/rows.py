@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -128,11 +128,12 @@ def load_task(config: DictConfig) -> Task:
     depth = config.data.depth
     found = config.data.queries.get("found", False)
     dev = some(dev, config.data.queries.dev, depth, found)
-    tests = {name: some(collection[name], config.data.queries.test, depth, found) for name in names}
+    seen = collection[outside].queries if (outside := config.data.queries.get("outside")) else ()
+    tests = {name: some(collection[name], config.data.queries.test, depth, found, seen) for name in names}
     return Task(collection, train, dev, tests, "first stage" if given else type(retriever).__name__)
 
 
-def some(split: Split, amount: int | None, depth: int, found: bool = False) -> Split:
+def some(split: Split, amount: int | None, depth: int, found: bool = False, seen: Container[str] = ()) -> Split:
     """Return a split with that many of its queries, those with the lowest hash, and their best candidates.
 
     Args:
@@ -140,12 +141,15 @@ def some(split: Split, amount: int | None, depth: int, found: bool = False) -> S
         amount: of queries; None: all.
         depth: candidates of a query, at most.
         found: leave out queries without a relevant document among them: no order of theirs is better than another.
+        seen: queries to leave out.
     """
     candidates = {
         query_id: {document: scores[document] for document in ranked(scores)[:depth]}
         for query_id, scores in (split.candidates or {}).items()
     }
-    queries = [query for query in split.queries if not found or has_relevant(split, query, candidates)]
+    queries = [
+        query for query in split.queries if query not in seen and (not found or has_relevant(split, query, candidates))
+    ]
     chosen = set(sorted(queries, key=hash_fraction)[:amount])
     return Split(
         {query_id: text for query_id, text in split.queries.items() if query_id in chosen},

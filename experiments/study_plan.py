@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -130,10 +130,14 @@ def planned(config: DictConfig) -> list[Cell]:
     named = {row for part in config.parts.values() for row in part.rows or []}
     cells = []
     for part in parts.values():
-        rows = [row for row in paper if row not in named] if part.rows is None else list(part.rows)
+        own = part.get("overrides", [])
+        rows = [
+            replace(known[row], overrides=(*latest([*known[row].overrides, *own]),))
+            for row in ([row for row in paper if row not in named] if part.rows is None else part.rows)
+        ]
         for seed in config.seeds if config.seeds is not None else part.seeds:
             for data in part.data:
-                cells += [Cell(data, known[row], seed) for row in rows]
+                cells += [Cell(data, row, seed) for row in rows]
     if not cells:
         part = config.part
         raise OptionError(f"part={part} has no rows yet: name some of tries.yaml, parts.{part}.rows=[...]")
@@ -142,23 +146,27 @@ def planned(config: DictConfig) -> list[Cell]:
 
 def tried(config: DictConfig) -> list[Cell]:
     """Return the cells of conf/study/tries.yaml."""
-    rows = entries_of_tries(config, "Tries", config.tried.reading).values()
+    rows = entries_of_tries(config, "Tries").values()
     seeds = config.seeds if config.seeds is not None else config.tries.seeds
     return chosen(config, [Cell(data, row, seed) for seed in seeds for data in config.tries.data for row in rows])
 
 
-def entries_of_tries(config: DictConfig, group: str, reading: Sequence[str] = ()) -> dict[str, Entry]:
-    """Return the rows of conf/study/tries.yaml by name; ``reading`` comes after the overrides of its readings."""
+def entries_of_tries(config: DictConfig, group: str) -> dict[str, Entry]:
+    """Return the rows of conf/study/tries.yaml by name; they stand in a table's ``group``."""
     with open_dict(config):
         config.tries = OmegaConf.load(CONF / "study" / f"{TRIES}.yaml")
     tries: dict[str, Any] = OmegaConf.to_container(config.tries, resolve=True)  # type: ignore[assignment]
-    kinds: list[tuple[dict[str, Any], Sequence[str]]] = [(tries["rows"], ()), (tries["readings"], reading)]
     return {
         row: Entry(
-            row, group, row, None, (*latest([*tries["base"], *one["overrides"], *last]),), expected=one["expected"]
+            row,
+            group,
+            row,
+            None,
+            (*latest([*tries["base"], *one["overrides"], *alike["overrides"]]),),
+            expected=one["expected"],
         )
-        for rows, last in kinds
-        for row, one in rows.items()
+        for alike in tries["groups"].values()
+        for row, one in alike["rows"].items()
     }
 
 

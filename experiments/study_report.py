@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, stdev
@@ -98,7 +98,7 @@ def lines(study: Study, split: str, rows: Mapping[str, list[dict[str, Any]]]) ->
     groups = dict.fromkeys(entry.group for entry in entry_of.values())
     ordered = [row for group in groups for row in rows if entry_of[row].group == group]
     labels = [entry_of[row].label for row in ordered]
-    first, to = config.measures[0], config.significance.to
+    first, to = config.measures[0], reference(config, rows)
     values = {row: per_query(rows[row]) for row in ordered}
     mean_of = {row: fmean(value[first].values()) for row, value in values.items()}
     table = []
@@ -142,7 +142,7 @@ def budget(config: Mapping[str, Any]) -> tuple[int, int]:
 
 def mark(config: DictConfig, table: Sequence[Line], values: Mapping[str, dict[str, Values]]) -> None:
     """Test every line against the reference, each measure over all lines."""
-    to = config.significance.to
+    to = reference(config, values)
     others = [line for line in table if line.entry.row != to]
     if to not in values or len(values[to][config.measures[0]]) < 2 or not others:
         return
@@ -212,16 +212,24 @@ def header(study: Study, table: Sequence[Line]) -> list[str]:
     """Return the names of the columns."""
     measures, paper = study.config.measures, papers(table)
     return [
-        "Model", "Doc. length", "Seeds", *measures, f"Δ {measures[0]} vs {reference(study)} %", "95 % interval of Δ",
+        "Model", "Doc. length", "Seeds", *measures,
+        f"Δ {measures[0]} vs {reference_name(study, table)} %", "95 % interval of Δ",
         *(f"p of {name}" for name in study.config.significance.measures), f"+ BM25: {measures[0]}",
         "Weight of BM25", "Training pieces (M)", "Parameters (M)", "Training (s)", "s / document", "Memory (GB)",
         *(f"paper: {name}" for name in paper), *(["Expected"] if study.tries else []),
     ]  # fmt: skip
 
 
-def reference(study: Study) -> str:
-    """Return what the row is called that the others are compared with."""
-    to = study.config.significance.to
+def reference(config: DictConfig, rows: Collection[str]) -> str:
+    """Return the row that the others are compared with: the first of ``significance.to`` that is among them."""
+    to = config.significance.to
+    wanted = [to] if isinstance(to, str) else list(to)
+    return next((row for row in wanted if row in rows), wanted[0])
+
+
+def reference_name(study: Study, table: Sequence[Line]) -> str:
+    """Return what that row is called."""
+    to = reference(study.config, [line.entry.row for line in table])
     return next((cell.entry.label for cell in study.cells if cell.entry.row == to), to)
 
 
@@ -299,10 +307,12 @@ def notes(study: Study, one: DictConfig, table: Sequence[Line], queries: int) ->
     )
     seen = "Dev, on which tries are compared; test was not looked at. " if study.tries else ""
     found = ", and among them the relevant one" if one.data.queries.get("found", False) else ""
+    outside = one.data.queries.get("outside")
+    beside = f", none of them in {outside}" if outside else ""
     return (
-        f"{seen}{queries} queries, their first {one.data.depth} candidates at most{found}, the same for all rows. "
-        f"{trained}{warm}"
-        f"Mean over seeds ± standard deviation of the seeds' means. †: differs from {reference(study)} "
+        f"{seen}{queries} queries{beside}, their first {one.data.depth} candidates at most{found}, the same for all "
+        f"rows. {trained}{warm}"
+        f"Mean over seeds ± standard deviation of the seeds' means. †: differs from {reference_name(study, table)} "
         f"(paired t-test over queries, seeds averaged, two-sided, Holm over the rows, p < {test.level}). "
         "95 % interval: of the difference, in the measure's own units, not adjusted for the number of rows. + BM25: "
         "the scores mixed with the candidates' own, each scaled to [0, 1], with the weight that is best on dev. "

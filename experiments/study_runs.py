@@ -49,8 +49,8 @@ def make_study(study: Study) -> Finished:
         finished = run(study, tasks)
         if study.config.report:
             for (data, split), rows in finished.items():
-                cell = next(cell for cell in study.cells if cell.data == data)
-                one = study.compose(cell, study.config.backbone)
+                ones = (study.compose(cell, study.config.backbone) for cell in study.cells if cell.data == data)
+                one = next(one for one in ones if split in test_splits(one))
                 write_report(study, folder_of(study, one, split), split, one, rows, task_of(one, tasks))
     return finished
 

@@ -334,12 +334,38 @@ def test_what_the_tries_have_chosen_is_a_part(path):
     assert list(one.data.splits.test) == ["test_bal", "test"]
     tried = read_study(["part=tries", "rows=[k-core]"])
     reading = tried.compose(tried.cells[0], "warmed up")
-    assert one.recipe.circles == reading.recipe.circles
-    # on two cores tried as a reading, on test trained like every row
+    for part in ("recipe", "trainer"):  # test is ranked by what dev has chosen, a reading
+        assert one[part] == reading[part]
     assert reading.recipe.passages is None
     assert reading.trainer.arguments.learning_rate == 0.0
-    assert one.recipe.passages is not None
-    assert one.trainer.arguments.learning_rate > 0.0
+
+
+def test_what_is_confirmed_is_asked_of_questions_that_no_row_has_ranked(budget, tmp_path):
+    """A question of ``test`` that is in ``test_bal`` too is left out; the table stands beside those of other parts."""
+    from study_plan import read_study
+
+    (past, confirm) = (read_study([f"part={part}"]).cells for part in ("past", "confirm"))
+    assert [cell.entry.row for cell in past] == [cell.entry.row for cell in confirm]
+    one = read_study(["part=confirm"]).compose(confirm[0], "warmed up")
+    assert (list(one.data.splits.test), one.data.queries.outside) == (["test"], "test_bal")
+
+    data = tmp_path / "data" / "wtq"
+    for file in ("queries.{}.tsv", "qrels.{}.txt", "run.bm25.{}.txt"):
+        lines = (data / file.format("dev_bal")).read_text().splitlines(keepends=True)
+        with open(data / file.format("test_bal"), "a") as both:
+            both.writelines(line for line in lines if line.startswith("dev_bal-lynx"))
+    rows = ["part=all", "rows=[parade,untrained-circles,untrained-passages]", "data=[wtq]", "warm_up.groups=0"]
+    where = ["parts.past.data=[fairytale]", "parts.confirm.data=[wtq]"]
+    asked = ["parts.confirm.overrides=['data.splits.test=[dev_bal]','+data.queries.outside=test_bal']"]
+    found = study(*budget, *rows, *where, *asked)
+    assert set(found) == {("wtq", "test_bal"), ("wtq", "test"), ("wtq", "dev_bal")}
+    assert set(found["wtq", "dev_bal"]) == {"untrained-circles", "untrained-passages"}
+    for row in found["wtq", "dev_bal"].values():
+        assert set(row[0]["measures"]["RR@10"]) == {"dev_bal-newt"}
+    text = (tmp_path / "results" / "wtq" / "dev_bal" / "study.md").read_text()
+    assert "1 queries, none of them in test_bal, their first 8 candidates at most, the same for all rows" in text
+    assert "Δ RR@10 vs untrained-circles %" in text  # no row is called parade there
+    assert "Δ RR@10 vs PARADE %" in (tmp_path / "results" / "wtq" / "test_bal" / "study.md").read_text()
 
 
 def test_parts_share_a_warm_up(path):
@@ -377,7 +403,7 @@ def test_the_core(path):
             r"part=past has no rows yet: name some of tries.yaml, parts\.past\.rows=\[\.\.\.\]",
         ),
         (["size=tpu"], "size must be one of cpu, gpu, got 'tpu'"),
-        (["part=cor"], "part must be one of core, tales, rest, past, all, tries, got 'cor'"),
+        (["part=cor"], "part must be one of core, tales, rest, past, confirm, all, tries, got 'cor'"),
         (["rows=[bm26]"], r"part=core has no 'bm26' for rows; there are: bm25, firstp, "),
         (["data=[pydocs]"], r"part=core has no 'pydocs' for data; there are: wtq"),
         (["rows"], "an option is written key=value"),
