@@ -345,7 +345,7 @@ def test_what_is_confirmed_is_asked_of_questions_that_no_row_has_ranked(budget, 
     from study_plan import read_study
 
     (past, confirm) = (read_study([f"part={part}"]).cells for part in ("past", "confirm"))
-    assert [cell.entry.row for cell in past] == [cell.entry.row for cell in confirm]
+    assert {cell.entry.row for cell in past} < {cell.entry.row for cell in confirm}
     one = read_study(["part=confirm"]).compose(confirm[0], "warmed up")
     assert (list(one.data.splits.test), one.data.queries.outside) == (["test"], "test_bal")
 
