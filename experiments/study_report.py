@@ -85,8 +85,10 @@ def write_report(
     write_text(folder / "study.csv", csv_table(study, table))
     if found:
         write_text(folder / "buckets.csv", csv_buckets(study.config.measures[0], found))
+    shown = [line.name for line in table if line.entry.row in study.config.drawn]
+    if len(shown) < 2:
+        shown = [line.name for line in table][:8]
     for section in found:
-        shown = [line.name for line in table if line.entry.row in study.config.drawn]
         draw(section, shown, study.config.measures[0], f"{one.data.label}, split {split}", folder)
     if processes.is_first():
         print(f"\n{text}", flush=True)
