@@ -365,7 +365,7 @@ def test_what_is_confirmed_is_asked_of_questions_that_no_row_has_ranked(budget, 
     text = (tmp_path / "results" / "wtq" / "dev_bal" / "study.md").read_text()
     assert "1 queries, none of them in test_bal, their first 8 candidates at most, the same for all rows" in text
     assert "Δ RR@10 vs untrained-circles %" in text  # no row is called parade there
-    assert (tmp_path / "results" / "wtq" / "dev_bal" / "by-evidence.png").exists()  # of all rows: none is drawn elsewhere
+    assert (tmp_path / "results" / "wtq" / "dev_bal" / "by-evidence.png").exists()
     assert "Δ RR@10 vs PARADE %" in (tmp_path / "results" / "wtq" / "test_bal" / "study.md").read_text()
 
 
