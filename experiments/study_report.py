@@ -253,7 +253,7 @@ def cells(study: Study, line: Line, paper: Sequence[str]) -> list[str]:
     return [
         line.name, number(line.length, ""), str(line.seeds), *means, number(line.difference, "+.1f"),
         "-" if line.interval is None else "{:+.3f} to {:+.3f}".format(*line.interval),
-        *(number(line.p_values.get(name), ".3f") for name in config.significance.measures),
+        *(p_value(line.p_values.get(name)) for name in config.significance.measures),
         number(None if line.mixed is None else line.mixed[config.measures[0]], ".4f"),
         ", ".join(f"{weight:g}" for weight in line.weights) or "-",
         number(line.tokens, ".2f"), number(line.parameters, ".1f"), number(line.training, ".0f"),
@@ -261,6 +261,11 @@ def cells(study: Study, line: Line, paper: Sequence[str]) -> list[str]:
         *(number(dict(line.entry.paper).get(name), ".4f") for name in paper),
         *([line.entry.expected] if study.tries else []),
     ]  # fmt: skip
+
+
+def p_value(value: float | None) -> str:
+    """Return three digits of it; none of them is 0 where it is not."""
+    return "<0.001" if value is not None and value < 0.0005 else number(value, ".3f")
 
 
 def markdown(
