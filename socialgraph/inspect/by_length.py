@@ -113,9 +113,13 @@ def draw_by_length(buckets: Sequence[Bucket], measure: str, note: str = "") -> F
     axes.set_ylabel(measure, size=9, parse_math=False)
     axes.set_xlabel("word pieces of the relevant document", size=9)
     axes.set_ylim(bottom=0)
-    columns = min(len(systems), int(size // 2))
-    for text in figure.legend(frameon=False, fontsize=9, ncols=columns, loc="outside upper left").get_texts():
-        text.set_parse_math(False)
+    for columns in range(min(len(systems), int(size // 2)), 0, -1):
+        legend = figure.legend(frameon=False, fontsize=9, ncols=columns, loc="outside upper left")
+        for text in legend.get_texts():
+            text.set_parse_math(False)
+        if legend.get_window_extent().width <= figure.bbox.width or columns == 1:
+            break
+        legend.remove()  # names may be long
     if note:
         figure.supxlabel(note, size=8, color=GREY, x=0.02, ha="left", parse_math=False)
     return figure

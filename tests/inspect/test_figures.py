@@ -153,10 +153,17 @@ def test_a_bar_for_each_system_and_bucket():
     assert {bar.get_facecolor() for bar in bars} == {to_rgba(PALETTE[1])}
     assert {"RR@10", "under 512\n1 query", "512 to 1,023\n0 queries", "one $ and {"} <= set(texts(figure))
     render(figure)
-    many = {f"Socialformer-{n}": {"q1": n / 8, "q2": 0.5} for n in range(8)}
+
+
+@pytest.mark.parametrize(
+    ("amount", "name"), [(8, "Socialformer"), (5, "untrained-random-whole-pages-and-first-passages")]
+)
+def test_all_names_of_systems_are_in_the_figure(amount, name):
+    many = {f"{name}-{n}": {"q1": n / 8, "q2": 0.5} for n in range(amount)}
     figure = draw_by_length(measures_by_length(many, {"q1": 0, "q2": 1}, [1]), "RR@10")  # two buckets: narrow
     render(figure)
     (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == list(many)
     box, whole = legend.get_window_extent(), figure.bbox
     assert whole.x0 <= box.x0 < box.x1 <= whole.x1
     assert whole.y0 <= box.y0 < box.y1 <= whole.y1
