@@ -6,10 +6,7 @@ python experiments/figure6.py --help explains the options.
 from __future__ import annotations
 
 import argparse
-import hashlib
-import json
 from pathlib import Path
-from typing import Any
 
 from app import begin, one_line_errors
 from figures import composed, parser, write_figure
@@ -89,25 +86,19 @@ def measured(
         InputError: no such row, a damaged one, or one about another collection.
     """
     from report import per_query
+    from results import read_seeds
 
     from socialgraph.data import read_run
     from socialgraph.errors import InputError
     from socialgraph.ranking import evaluate
 
-    seeds: list[dict[str, Any]] = []
-    for path in sorted(folder.glob(f"{row}.*.json")):
-        value = json.loads(path.read_text())
-        run = path.with_name(path.name.removesuffix("json") + "run.gz")
-        if not run.exists() or value["sha256"] != hashlib.sha256(run.read_bytes()).hexdigest():
-            raise InputError(f"{run} is missing or not the one of {path.name}: run the table again")
+    seeds = []
+    for run, value in read_seeds(folder, row).items():
         if value["collection"] != collection:
             other = f"is about {value['collection']}, and the collection is {collection}"
-            raise InputError(f"{path} {other}: run the table again on it")
+            raise InputError(f"{run} {other}: run the table again on it")
         judged = {query: qrels[query] for query in next(iter(value["measures"].values()))}
         seeds.append({"name": value["name"], "measures": evaluate(judged, read_run(run), [measure]).per_query})
-    if not seeds:
-        there = ", ".join(sorted({path.name.split(".")[0] for path in folder.glob("*.*.json")})) or "none"
-        raise InputError(f"there is no finished row {row!r} in {folder}; there is: {there}")
     return seeds[0]["name"], per_query(seeds)[measure]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import re
 from pathlib import Path
@@ -13,6 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from socialgraph.data import write_run
 from socialgraph.data.files import sha256
+from socialgraph.errors import InputError
 from socialgraph.ranking import processes
 
 if TYPE_CHECKING:
@@ -113,3 +115,24 @@ def differing(old: Any, new: Any, name: str = "") -> list[str]:
         lines = [differing(old.get(k), new.get(k), f"{name}.{k}" if name else str(k)) for k in keys]
         return [line for some in lines for line in some]
     return [] if old == new else [name]
+
+
+def read_seeds(folder: Path, row: str) -> dict[Path, dict[str, Any]]:
+    """Return run file -> JSON for each seed of a finished row, whatever its configuration.
+
+    Raises:
+        InputError: no such row, a run that is missing or another, or seeds that ranked different queries.
+    """
+    seeds: dict[Path, dict[str, Any]] = {}
+    for path in sorted(folder.glob(f"{glob.escape(row)}.*.json")):
+        value = json.loads(path.read_text())
+        run = path.with_name(path.name.removesuffix("json") + "run.gz")
+        if not run.exists() or value["sha256"] != sha256(run):
+            raise InputError(f"{run} is missing or not the one of {path.name}: run the table again")
+        seeds[run] = value
+    if not seeds:
+        there = ", ".join(sorted({path.name.split(".")[0] for path in folder.glob("*.*.json")})) or "none"
+        raise InputError(f"there is no finished row {row!r} in {folder}; there is: {there}")
+    if len({frozenset(next(iter(value["measures"].values()))) for value in seeds.values()}) > 1:
+        raise InputError(f"seeds of {row} in {folder} ranked different queries: run the table again")
+    return seeds

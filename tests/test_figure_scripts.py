@@ -111,7 +111,7 @@ def test_figure6(tales, tmp_path, run):
     with pytest.raises(SystemExit, match=r"error: there is no finished row 'strange' in .*; there is: ours, theirs"):
         run("figure6", *typed, "--rows", "strange")
     write("old", 0, (1, 1, 1), "another")
-    with pytest.raises(SystemExit, match=r"old.0.json is about another, and the collection is tales: run the table"):
+    with pytest.raises(SystemExit, match=r"old.0.run.gz is about another, and the collection is tales: run the table"):
         run("figure6", *typed, "--rows", "old")
     write_run(folder / "theirs.0.run.gz", {}, "x")
     with pytest.raises(SystemExit, match=r"is missing or not the one of theirs.0.json: run the table again"):

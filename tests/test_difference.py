@@ -1,0 +1,105 @@
+"""experiments/difference.py: two finished rows, paired over their queries."""
+
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+from scipy import stats
+
+EXPERIMENTS = Path(__file__).parents[1] / "experiments"
+OURS = {"a": (1.0, 0.5), "b": (0.5, 0.5), "c": (1.0, 1.0), "d": (0.2, 0.0)}  # query -> of each seed
+THEIRS = {"a": 0.5, "b": 0.5, "c": 0.25, "d": 0.2}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Return a folder of finished rows; the working folder is beside it."""
+    monkeypatch.syspath_prepend(str(EXPERIMENTS))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "results" / "tales" / "test"
+
+
+@pytest.fixture
+def write(folder):
+    """Return what writes a finished row."""
+    from results import RowFiles
+    from rows import Ranked, Row
+
+    folder.mkdir(parents=True)
+
+    def call(row, seed, values, mixed=None):
+        run = {query: {"x": value} for query, value in values.items()}
+        test = Ranked(run, measures={"RR@10": values})
+        interpolated = {"weight": 0.5, "measures": {"test": {"RR@10": mixed}}} if mixed else None
+        RowFiles(folder, row, seed).write(
+            Row(row, Ranked({}), {"test": test}), test, {}, "tales", interpolated=interpolated
+        )
+
+    for seed in (0, 1):
+        call("ours", seed, {query: values[seed] for query, values in OURS.items()}, dict.fromkeys(OURS, 0.9))
+    call("theirs", 0, THEIRS)
+    return call
+
+
+@pytest.fixture
+def printed(folder, monkeypatch, capsys):
+    """Return what runs the script and returns its lines, cell by cell."""
+
+    def call(*typed):
+        monkeypatch.setattr(sys, "argv", ["difference.py", str(folder), *typed])
+        importlib.import_module("difference").main()
+        lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+        return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+    return call
+
+
+def expected(queries):
+    """What scipy says of some queries."""
+    ours, theirs = [sum(OURS[q]) / 2 for q in queries], [THEIRS[q] for q in queries]
+    test = stats.ttest_rel(ours, theirs)
+    low, high = test.confidence_interval(0.95)
+    means = [sum(ours) / len(ours), sum(theirs) / len(theirs)]
+    interval = f"{low:+.4f} to {high:+.4f}"
+    return [*(f"{mean:.4f}" for mean in means), f"{means[0] - means[1]:+.4f}", interval, f"{test.pvalue:.2g}"]
+
+
+def test_all_queries(write, printed):
+    header, _, line = printed("ours", "theirs")
+    assert header == ["RR@10", "queries", "ours", "theirs", "difference", "95 % interval", "p"]
+    assert line == ["all", "4", *expected("abcd")]
+
+
+def test_by_where_the_evidence_starts(write, printed, tmp_path):
+    evidence = "qid\tdoc_id\tstart_tok\tend_tok\na\tx\t10\t12\nc\tx\t99\t100\nd\tx\t700\t720\nstranger\tx\t1\t2\n"
+    (tmp_path / "evidence.tsv").write_text(evidence)
+    _, _, everything, first, second, third = printed("ours", "theirs", "--evidence", ".", "--bounds", "100", "1000")
+    assert everything == ["all", "4", *expected("abcd")]
+    assert first == ["evidence under 100", "2", *expected("ac")]
+    assert second == ["evidence 100 to 999", "1", "0.1000", "0.2000", "-", "-", "-"]
+    assert third == ["evidence 1,000 and more", "0", "-", "-", "-", "-", "-"]
+
+
+def test_mixed_with_the_first_stage(write, printed):
+    line = printed("ours", "theirs", "--mixed")[-1]
+    assert line[:4] == ["all", "4", "0.9000", f"{sum(THEIRS.values()) / 4:.4f}"]  # theirs has no mixture
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        (["ours", "strange"], "there is no finished row 'strange' in .*; there is: few, ours, theirs, torn"),
+        (["ours", "theirs", "--measure", "P@1"], "ours has no measure P@1; it has RR@10"),
+        (["ours", "few"], "2 queries are in one result only: c, d"),
+        (["torn", "ours"], "seeds of torn in .* ranked different queries: run the table again"),
+        (["ours", "theirs", "--evidence", "."], r"\. has no evidence of any query of ours: is it the collection\?"),
+    ],
+)
+def test_refusals_take_one_line(write, printed, typed, message):
+    write("few", 0, {"a": 1.0, "b": 0.0})
+    write("torn", 0, {"a": 1.0, "b": 0.0})
+    write("torn", 1, {"a": 1.0, "c": 0.0})
+    with pytest.raises(SystemExit, match=f"^error: .*{message}") as refused:
+        printed(*typed)
+    assert "\n" not in str(refused.value)
