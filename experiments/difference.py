@@ -21,6 +21,7 @@ begin()
 
 EXAMPLES = """\
   python experiments/difference.py experiments/results/wtq/test socialformer-edge parade
+  python experiments/difference.py experiments/results/wtq/test without-inter-circle socialformer-edge --seeds 0
   python experiments/difference.py experiments/results/fairytale/test \\
       untrained-whole-pages-and-first-passages untrained-random-whole-pages-and-first-passages \\
       --evidence ../shared/data/fairytale --bounds 1024
@@ -36,6 +37,7 @@ def main() -> None:
     options.add_argument("row", help="such as socialformer-edge")
     options.add_argument("other", help="the row that is subtracted")
     options.add_argument("--measure", default="RR@10", help="one that the rows have (default: %(default)s)")
+    options.add_argument("--seeds", type=int, nargs="+", help="these only (default: all that a row has)")
     what = "rows as mixed with the candidates' own scores; one that has no mixture, such as bm25, as it is"
     options.add_argument("--mixed", action="store_true", help=what)
     options.add_argument("--evidence", type=Path, metavar="COLLECTION", help="folder with evidence.tsv")
@@ -89,14 +91,14 @@ def values_of(chosen: argparse.Namespace, row: str) -> dict[str, float]:
     """Return a row's measure for each query, the mean over its seeds.
 
     Raises:
-        InputError: no such row, a damaged one, or one without this measure.
+        InputError: no such row or seed, a damaged one, or one without this measure.
     """
     from report import per_query
     from results import read_seeds
 
     from socialgraph.errors import InputError
 
-    seeds = list(read_seeds(chosen.folder, row).values())
+    seeds = list(read_seeds(chosen.folder, row, chosen.seeds).values())
     if chosen.mixed:
         mixed = [seed.get("interpolated") or {"measures": {chosen.folder.name: seed["measures"]}} for seed in seeds]
         seeds = [{"measures": one["measures"][chosen.folder.name]} for one in mixed]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -117,22 +118,32 @@ def differing(old: Any, new: Any, name: str = "") -> list[str]:
     return [] if old == new else [name]
 
 
-def read_seeds(folder: Path, row: str) -> dict[Path, dict[str, Any]]:
+def read_seeds(folder: Path, row: str, only: Sequence[int] | None = None) -> dict[Path, dict[str, Any]]:
     """Return run file -> JSON for each seed of a finished row, whatever its configuration.
 
+    Args:
+        folder: of the results.
+        row: its name.
+        only: these seeds; None for all that are there.
+
     Raises:
-        InputError: no such row, a run that is missing or another, or seeds that ranked different queries.
+        InputError: no such row or seed, a run that is missing or another, or seeds that ranked different queries.
     """
+    paths = sorted(folder.glob(f"{glob.escape(row)}.*.json"))
+    if not paths:
+        there = ", ".join(sorted({path.name.split(".")[0] for path in folder.glob("*.*.json")})) or "none"
+        raise InputError(f"there is no finished row {row!r} in {folder}; there is: {there}")
+    if only is not None:
+        paths = [folder / f"{row}.{seed}.json" for seed in only]
     seeds: dict[Path, dict[str, Any]] = {}
-    for path in sorted(folder.glob(f"{glob.escape(row)}.*.json")):
+    for path in paths:
+        if not path.exists():
+            raise InputError(f"{path} is not there: that seed is not finished")
         value = json.loads(path.read_text())
         run = path.with_name(path.name.removesuffix("json") + "run.gz")
         if not run.exists() or value["sha256"] != sha256(run):
             raise InputError(f"{run} is missing or not the one of {path.name}: run the table again")
         seeds[run] = value
-    if not seeds:
-        there = ", ".join(sorted({path.name.split(".")[0] for path in folder.glob("*.*.json")})) or "none"
-        raise InputError(f"there is no finished row {row!r} in {folder}; there is: {there}")
     if len({frozenset(next(iter(value["measures"].values()))) for value in seeds.values()}) > 1:
         raise InputError(f"seeds of {row} in {folder} ranked different queries: run the table again")
     return seeds

@@ -86,10 +86,18 @@ def test_mixed_with_the_first_stage(write, printed):
     assert line[:4] == ["all", "4", "0.9000", f"{sum(THEIRS.values()) / 4:.4f}"]  # theirs has no mixture
 
 
+def test_one_seed(write, printed):
+    line = printed("ours", "theirs", "--seeds", "0")[-1]
+    first = [values[0] for values in OURS.values()]
+    assert line[2] == f"{sum(first) / 4:.4f}"
+    assert line[-1] == f"{stats.ttest_rel(first, list(THEIRS.values())).pvalue:.2g}"
+
+
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
         (["ours", "strange"], "there is no finished row 'strange' in .*; there is: few, ours, theirs, torn"),
+        (["ours", "theirs", "--seeds", "0", "1"], r"theirs\.1\.json is not there: that seed is not finished"),
         (["ours", "theirs", "--measure", "P@1"], "ours has no measure P@1; it has RR@10"),
         (["ours", "few"], "2 queries are in one result only: c, d"),
         (["torn", "ours"], "seeds of torn in .* ranked different queries: run the table again"),
