@@ -10,7 +10,7 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from app import begin, one_line_errors
 
@@ -100,12 +100,19 @@ def values_of(chosen: argparse.Namespace, row: str) -> dict[str, float]:
 
     seeds = list(read_seeds(chosen.folder, row, chosen.seeds).values())
     if chosen.mixed:
-        mixed = [seed.get("interpolated") or {"measures": {chosen.folder.name: seed["measures"]}} for seed in seeds]
-        seeds = [{"measures": one["measures"][chosen.folder.name]} for one in mixed]
+        seeds = [mixed(seed) for seed in seeds]
     measures = per_query(seeds)
     if chosen.measure not in measures:
         raise InputError(f"{row} has no measure {chosen.measure}; it has {', '.join(measures)}")
     return measures[chosen.measure]
+
+
+def mixed(seed: dict[str, Any]) -> dict[str, Any]:
+    """Return a seed's JSON with the mixture's measures in place of its own, where it has a mixture."""
+    if not seed.get("interpolated"):
+        return seed
+    split = seed["config"]["data"]["splits"]["test"]  # tries lie in a folder that is not called as their split
+    return {**seed, "measures": seed["interpolated"]["measures"][split]}
 
 
 if __name__ == "__main__":

@@ -31,9 +31,10 @@ def write(folder):
     def call(row, seed, values, mixed=None):
         run = {query: {"x": value} for query, value in values.items()}
         test = Ranked(run, measures={"RR@10": values})
-        interpolated = {"weight": 0.5, "measures": {"test": {"RR@10": mixed}}} if mixed else None
+        interpolated = {"weight": 0.5, "measures": {"dev": {"RR@10": mixed}}} if mixed else None
+        config = {"data": {"splits": {"test": "dev"}}}  # as tries have it, whose folder is dev/tries
         RowFiles(folder, row, seed).write(
-            Row(row, Ranked({}), {"test": test}), test, {}, "tales", interpolated=interpolated
+            Row(row, Ranked({}), {"test": test}), test, config, "tales", interpolated=interpolated
         )
 
     for seed in (0, 1):
