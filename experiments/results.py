@@ -127,7 +127,7 @@ def read_seeds(folder: Path, row: str, only: Sequence[int] | None = None) -> dic
         only: these seeds; None for all that are there.
 
     Raises:
-        InputError: no such row or seed, a run that is missing or another, or seeds that ranked different queries.
+        InputError: no such row or seed, a damaged one, or seeds that ranked different queries.
     """
     paths = sorted(folder.glob(f"{glob.escape(row)}.*.json"))
     if not paths:
@@ -139,10 +139,14 @@ def read_seeds(folder: Path, row: str, only: Sequence[int] | None = None) -> dic
     for path in paths:
         if not path.exists():
             raise InputError(f"{path} is not there: that seed is not finished")
-        value = json.loads(path.read_text())
         run = path.with_name(path.name.removesuffix("json") + "run.gz")
-        if not run.exists() or value["sha256"] != sha256(run):
-            raise InputError(f"{run} is missing or not the one of {path.name}: run the table again")
+        try:
+            value = json.loads(path.read_text())
+            is_whole = value["sha256"] == sha256(run)
+        except (OSError, ValueError, KeyError, TypeError):
+            is_whole = False
+        if not is_whole:
+            raise InputError(f"{path} or its run is missing or damaged, or they do not fit: run the table again")
         seeds[run] = value
     if len({frozenset(next(iter(value["measures"].values()))) for value in seeds.values()}) > 1:
         raise InputError(f"seeds of {row} in {folder} ranked different queries: run the table again")

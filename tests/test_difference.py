@@ -97,16 +97,20 @@ def test_one_seed(write, printed):
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
-        (["ours", "strange"], "there is no finished row 'strange' in .*; there is: few, ours, theirs, torn"),
+        (["ours", "strange"], "there is no finished row 'strange' in .*; there is: damaged, few, ours, theirs, torn"),
         (["ours", "theirs", "--seeds", "0", "1"], r"theirs\.1\.json is not there: that seed is not finished"),
+        (["ours", "damaged"], r"damaged\.0\.json or its run is missing or damaged"),
         (["ours", "theirs", "--measure", "P@1"], "ours has no measure P@1; it has RR@10"),
         (["ours", "few"], "2 queries are in one result only: c, d"),
         (["torn", "ours"], "seeds of torn in .* ranked different queries: run the table again"),
         (["ours", "theirs", "--evidence", "."], r"\. has no evidence of any query of ours: is it the collection\?"),
     ],
 )
-def test_refusals_take_one_line(write, printed, typed, message):
+def test_refusals_take_one_line(write, printed, folder, typed, message):
     write("few", 0, {"a": 1.0, "b": 0.0})
+    write("damaged", 0, THEIRS)
+    half = (folder / "damaged.0.json").read_text()[:100]
+    (folder / "damaged.0.json").write_text(half)
     write("torn", 0, {"a": 1.0, "b": 0.0})
     write("torn", 1, {"a": 1.0, "c": 0.0})
     with pytest.raises(SystemExit, match=f"^error: .*{message}") as refused:
