@@ -10,6 +10,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from socialgraph.data.files import atomic_write, only_here
 from socialgraph.ranking import processes
 
@@ -17,7 +19,16 @@ from socialgraph.ranking import processes
 def versions() -> dict[str, str]:
     """Return what a result depends on beside the configuration."""
     packages = ("socialgraph", "torch", "torch-geometric", "transformers", "ir-datasets", "ir-measures", "bm25s")
-    return {"python": platform.python_version(), "machine": platform.machine()} | {p: version(p) for p in packages}
+    where = {"python": platform.python_version(), "machine": platform.machine(), "device": device()}
+    return where | {package: version(package) for package in packages}
+
+
+def device() -> str:
+    """Return what computes: a GPU's name, or the number of the CPU's threads, which also moves the last digits."""
+    if torch.cuda.is_available():
+        return torch.cuda.get_device_name()
+    threads = torch.get_num_threads()
+    return f"CPU, {threads} thread{'s' * (threads != 1)}"
 
 
 @contextmanager

@@ -48,6 +48,7 @@ class Line:
     training: float | None  # seconds
     seconds: float | None  # for each document
     memory: float | None  # GB, 10^9 bytes
+    device: str | None  # that these were measured on
     p_values: dict[str, float] = field(default_factory=dict)  # adjusted
     interval: tuple[float, float] | None = None  # of the first measure's difference from the reference
 
@@ -125,6 +126,7 @@ def lines(study: Study, split: str, rows: Mapping[str, list[dict[str, Any]]]) ->
                 relative(mean_of[row], mean_of.get(to)),
                 scaled(max, [one["parameters"] for one in seeds], 1e6),
                 *(scaled(max, [seeds[0][cost]], unit) for cost, unit in COSTS.items()),  # later seeds find kept weights
+                seeds[0]["versions"].get("device") if trained else None,
             )
         )  # fmt: skip
     mark(config, table, values)
@@ -218,7 +220,7 @@ def header(study: Study, table: Sequence[Line]) -> list[str]:
         f"Δ {measures[0]} vs {reference_name(study, table)} %", "95 % interval of Δ",
         *(f"p of {name}" for name in study.config.significance.measures), f"+ BM25: {measures[0]}",
         "Weight of BM25", "Training pieces (M)", "Parameters (M)", "Training (s)", "s / document", "Memory (GB)",
-        *(f"paper: {name}" for name in paper), *(["Expected"] if study.tries else []),
+        "Device", *(f"paper: {name}" for name in paper), *(["Expected"] if study.tries else []),
     ]  # fmt: skip
 
 
@@ -257,7 +259,7 @@ def cells(study: Study, line: Line, paper: Sequence[str]) -> list[str]:
         number(None if line.mixed is None else line.mixed[config.measures[0]], ".4f"),
         ", ".join(f"{weight:g}" for weight in line.weights) or "-",
         number(line.tokens, ".2f"), number(line.parameters, ".1f"), number(line.training, ".0f"),
-        number(line.seconds, ".4f"), number(line.memory, ".2f"),
+        number(line.seconds, ".4f"), number(line.memory, ".2f"), line.device or "-",
         *(number(dict(line.entry.paper).get(name), ".4f") for name in paper),
         *([line.entry.expected] if study.tries else []),
     ]  # fmt: skip
@@ -327,6 +329,7 @@ def notes(study: Study, one: DictConfig, table: Sequence[Line], queries: int) ->
         "budgets. "
         "Times and memory are those of the first seed; later ones, and tries, find the [CLS] attention that others "
         "have computed. "
+        "Compare times of one device only. "
         "Memory: peak while the row was trained and ranked, of the GPU, or without one of the whole process."
     )
 
@@ -341,7 +344,7 @@ def csv_table(study: Study, table: Sequence[Line]) -> str:
         "Low of Δ", "High of Δ", *(f"p of {m}" for m in config.significance.measures),
         *(f"+ BM25: {m}" for m in config.measures),
         "Weights of BM25", "Steps", "Training pieces (M)", "Parameters (M)", "Training (s)", "s / document",
-        "Memory (GB)", *(f"paper: {m}" for m in paper), "Expected",
+        "Memory (GB)", "Device", *(f"paper: {m}" for m in paper), "Expected",
     ])  # fmt: skip
     for line in table:
         values = [
@@ -350,7 +353,8 @@ def csv_table(study: Study, table: Sequence[Line]) -> str:
             *(line.interval or (None, None)), *(line.p_values.get(m) for m in config.significance.measures),
             *(None if line.mixed is None else line.mixed[m] for m in config.measures),
             " ".join(f"{weight:g}" for weight in line.weights), line.steps, line.tokens, line.parameters, line.training,
-            line.seconds, line.memory, *(dict(line.entry.paper).get(m) for m in paper), line.entry.expected,
+            line.seconds, line.memory, line.device, *(dict(line.entry.paper).get(m) for m in paper),
+            line.entry.expected,
         ]  # fmt: skip
         writer.writerow(["" if value is None else value for value in values])
     return file.getvalue()

@@ -155,6 +155,9 @@ def check_report(folder, rows):
         assert float(table[row]["p of RR@10"]) == pytest.approx(holm[p])
     assert table["parade"]["p of RR@10"] == ""
     assert (table["parade"]["paper: MRR@100"], table["bm25"]["Doc. length"]) == ("0.4386", "")
+    threads = torch.get_num_threads()
+    assert table["parade"]["Device"] == ("CPU, 1 thread" if threads == 1 else f"CPU, {threads} threads")
+    assert table["bm25"]["Device"] == ""
     assert (table["parade"]["Steps"], float(table["parade"]["Training pieces (M)"])) == ("1", 2 * 2 * 48 / 1e6)
     assert float(table["parade"]["+ BM25: RR@10"]) == pytest.approx(
         fmean(fmean(one["interpolated"]["measures"]["test_bal"]["RR@10"].values()) for one in rows["parade"])
@@ -181,7 +184,7 @@ def check_report(folder, rows):
     text = (folder / "study.md").read_text()
     assert len((folder.parent / "test" / "study.md").read_text()) > 1000
     rows_of = [line for line in text.splitlines() if line.startswith("| PARADE ")]
-    assert [line.count("|") for line in rows_of] == [23, 5, 5, 4]
+    assert [line.count("|") for line in rows_of] == [24, 5, 5, 4]
     assert f"{fmean(mean['parade'].values()):.4f} ± " in rows_of[0]
     for name in ("by-length", "by-evidence", "by-anchor"):
         assert (folder / f"{name}.png").read_bytes()[:4] == b"\x89PNG"
