@@ -21,7 +21,8 @@ begin()
 
 EXAMPLES = """\
   python experiments/difference.py experiments/results/wtq/test socialformer-edge parade
-  python experiments/difference.py experiments/results/wtq/test without-inter-circle socialformer-edge --seeds 0
+  python experiments/difference.py experiments/results/wtq/test without-inter-circle socialformer-edge --seeds 0 \\
+      --also experiments/results/wtq/test_bal             (the queries of both)
   python experiments/difference.py experiments/results/fairytale/test \\
       untrained-whole-pages-and-first-passages untrained-random-whole-pages-and-first-passages \\
       --evidence ../shared/data/fairytale --bounds 1024
@@ -36,6 +37,8 @@ def main() -> None:
     options.add_argument("folder", type=Path, help="of finished rows: experiments/results/<data>/<split>")
     options.add_argument("row", help="such as socialformer-edge")
     options.add_argument("other", help="the row that is subtracted")
+    what = "more such folders; a query that is in several counts once, as in the first"
+    options.add_argument("--also", type=Path, nargs="+", default=[], metavar="FOLDER", help=what)
     options.add_argument("--measure", default="RR@10", help="one that the rows have (default: %(default)s)")
     options.add_argument("--seeds", type=int, nargs="+", help="these only (default: all that a row has)")
     what = "rows as mixed with the candidates' own scores; one that has no mixture, such as bm25, as it is"
@@ -98,13 +101,16 @@ def values_of(chosen: argparse.Namespace, row: str) -> dict[str, float]:
 
     from socialgraph.errors import InputError
 
-    seeds = list(read_seeds(chosen.folder, row, chosen.seeds).values())
-    if chosen.mixed:
-        seeds = [mixed(seed) for seed in seeds]
-    measures = per_query(seeds)
-    if chosen.measure not in measures:
-        raise InputError(f"{row} has no measure {chosen.measure}; it has {', '.join(measures)}")
-    return measures[chosen.measure]
+    values: dict[str, float] = {}
+    for folder in (chosen.folder, *chosen.also):
+        seeds = list(read_seeds(folder, row, chosen.seeds).values())
+        if chosen.mixed:
+            seeds = [mixed(seed) for seed in seeds]
+        measures = per_query(seeds)
+        if chosen.measure not in measures:
+            raise InputError(f"{row} has no measure {chosen.measure} in {folder}; it has {', '.join(measures)}")
+        values = measures[chosen.measure] | values
+    return values
 
 
 def mixed(seed: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import json
 import re
 from collections.abc import Sequence
@@ -63,18 +62,31 @@ class RowFiles:
         self.json = folder / f"{row}.{seed}.json"
         self.unfinished = folder / ".unfinished" / f"{row}.{seed}"
 
+    def stored(self) -> dict[str, Any]:
+        """Return the row's JSON, whatever its configuration.
+
+        Raises:
+            InputError: a file is missing or damaged, or they are of two runs.
+        """
+        try:
+            found: dict[str, Any] = json.loads(self.json.read_text())
+            fits = found["sha256"] == sha256(self.run)
+            _ = found["config"], next(iter(found["measures"].values()))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, StopIteration) as error:
+            raise InputError(f"{self.json} or its run is missing or damaged ({type(error).__name__})") from error
+        if not fits:
+            raise InputError(f"{self.run} is damaged or of another run")
+        return found
+
     def read(self, config: dict[str, Any]) -> tuple[dict[str, Any] | None, str]:
         """Return the row's JSON if it stands; otherwise None, and why the row must be run."""
         if not self.json.exists() and not self.run.exists():
             return None, "new"
         try:
-            found = json.loads(self.json.read_text())
-            if found["sha256"] != sha256(self.run):
-                return None, f"{self.run.name} is damaged or of another run"
-            changed = differing(found["config"], json.loads(json.dumps(config)))
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            return None, f"{self.json.name} or its run is missing or damaged ({type(error).__name__})"
-        if changed:
+            found = self.stored()
+        except InputError as error:
+            return None, str(error)
+        if changed := differing(found["config"], json.loads(json.dumps(config))):
             return None, f"changed: {', '.join(changed)}"
         return found, "finished"
 
@@ -129,25 +141,21 @@ def read_seeds(folder: Path, row: str, only: Sequence[int] | None = None) -> dic
     Raises:
         InputError: no such row or seed, a damaged one, or seeds that ranked different queries.
     """
-    paths = sorted(folder.glob(f"{glob.escape(row)}.*.json"))
-    if not paths:
-        there = ", ".join(sorted({path.name.split(".")[0] for path in folder.glob("*.*.json")})) or "none"
-        raise InputError(f"there is no finished row {row!r} in {folder}; there is: {there}")
-    if only is not None:
-        paths = [folder / f"{row}.{seed}.json" for seed in only]
+    there = [re.fullmatch(r"(.+)\.(\d+)\.json", path.name) for path in folder.glob("*.json")]
+    rows = [(match[1], int(match[2])) for match in there if match is not None]
+    finished = sorted(seed for name, seed in rows if name == row)
+    if not finished:
+        names = ", ".join(sorted({name for name, _ in rows})) or "none"
+        raise InputError(f"there is no finished row {row!r} in {folder}; there is: {names}")
     seeds: dict[Path, dict[str, Any]] = {}
-    for path in paths:
-        if not path.exists():
-            raise InputError(f"{path} is not there: that seed is not finished")
-        run = path.with_name(path.name.removesuffix("json") + "run.gz")
+    for seed in finished if only is None else only:
+        if seed not in finished:
+            raise InputError(f"{row} has no finished seed {seed} in {folder}; it has {', '.join(map(str, finished))}")
+        files = RowFiles(folder, row, seed)
         try:
-            value = json.loads(path.read_text())
-            is_whole = value["sha256"] == sha256(run)
-        except (OSError, ValueError, KeyError, TypeError):
-            is_whole = False
-        if not is_whole:
-            raise InputError(f"{path} or its run is missing or damaged, or they do not fit: run the table again")
-        seeds[run] = value
+            seeds[files.run] = files.stored()
+        except InputError as error:
+            raise InputError(f"{error}: run the table again") from error
     if len({frozenset(next(iter(value["measures"].values()))) for value in seeds.values()}) > 1:
         raise InputError(f"seeds of {row} in {folder} ranked different queries: run the table again")
     return seeds

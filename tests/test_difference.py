@@ -1,11 +1,14 @@
 """experiments/difference.py: two finished rows, paired over their queries."""
 
 import importlib
+import json
 import sys
 from pathlib import Path
 
 import pytest
 from scipy import stats
+
+from socialgraph.data.files import sha256
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 OURS = {"a": (1.0, 0.5), "b": (0.5, 0.5), "c": (1.0, 1.0), "d": (0.2, 0.0)}  # query -> of each seed
@@ -28,7 +31,7 @@ def write(folder):
 
     folder.mkdir(parents=True)
 
-    def call(row, seed, values, mixed=None):
+    def call(row, seed, values, mixed=None, folder=folder):
         run = {query: {"x": value} for query, value in values.items()}
         test = Ranked(run, measures={"RR@10": values})
         interpolated = {"weight": 0.5, "measures": {"dev": {"RR@10": mixed}}} if mixed else None
@@ -94,13 +97,29 @@ def test_one_seed(write, printed):
     assert line[-1] == f"{stats.ttest_rel(first, list(THEIRS.values())).pvalue:.2g}"
 
 
+def test_another_split_too(write, printed, folder):
+    more = folder.with_name("test_bal")
+    more.mkdir()
+    write("ours", 0, {"a": 0.0, "e": 0.25, "f": 1.0}, folder=more)
+    write("theirs", 0, {"a": 0.0, "e": 0.5, "f": 0.0}, folder=more)
+    line = printed("ours", "theirs", "--seeds", "0", "--also", str(more))[-1]
+    ours = [*(values[0] for values in OURS.values()), 0.25, 1.0]  # a query of both splits is that of the first
+    theirs = [*THEIRS.values(), 0.5, 0.0]
+    assert line[1:4] == ["6", f"{sum(ours) / 6:.4f}", f"{sum(theirs) / 6:.4f}"]
+    assert line[-1] == f"{stats.ttest_rel(ours, theirs).pvalue:.2g}"
+
+
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
-        (["ours", "strange"], "there is no finished row 'strange' in .*; there is: damaged, few, ours, theirs, torn"),
-        (["ours", "theirs", "--seeds", "0", "1"], r"theirs\.1\.json is not there: that seed is not finished"),
-        (["ours", "damaged"], r"damaged\.0\.json or its run is missing or damaged"),
-        (["ours", "theirs", "--measure", "P@1"], "ours has no measure P@1; it has RR@10"),
+        (
+            ["ours", "strange"],
+            "there is no finished row 'strange' in .*; there is: damaged, empty, few, ours, theirs, torn",
+        ),
+        (["ours", "theirs", "--seeds", "0", "1"], r"theirs has no finished seed 1 in .*; it has 0"),
+        (["ours", "damaged"], r"damaged\.0\.json or its run is missing or damaged .*: run the table again"),
+        (["ours", "empty"], r"empty\.0\.json or its run is missing or damaged \(KeyError\): run the table again"),
+        (["ours", "theirs", "--measure", "P@1"], "ours has no measure P@1 in .*; it has RR@10"),
         (["ours", "few"], "2 queries are in one result only: c, d"),
         (["torn", "ours"], "seeds of torn in .* ranked different queries: run the table again"),
         (["ours", "theirs", "--evidence", "."], r"\. has no evidence of any query of ours: is it the collection\?"),
@@ -111,6 +130,8 @@ def test_refusals_take_one_line(write, printed, folder, typed, message):
     write("damaged", 0, THEIRS)
     half = (folder / "damaged.0.json").read_text()[:100]
     (folder / "damaged.0.json").write_text(half)
+    write("empty", 0, THEIRS)
+    (folder / "empty.0.json").write_text(json.dumps({"sha256": sha256(folder / "empty.0.run.gz"), "config": {}}))
     write("torn", 0, {"a": 1.0, "b": 0.0})
     write("torn", 1, {"a": 1.0, "c": 0.0})
     with pytest.raises(SystemExit, match=f"^error: .*{message}") as refused:

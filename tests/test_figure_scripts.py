@@ -114,7 +114,7 @@ def test_figure6(tales, tmp_path, run):
     with pytest.raises(SystemExit, match=r"old.0.run.gz is about another, and the collection is tales: run the table"):
         run("figure6", *typed, "--rows", "old")
     write_run(folder / "theirs.0.run.gz", {}, "x")
-    with pytest.raises(SystemExit, match=r"theirs.0.json or its run is missing or damaged, or they do not fit"):
+    with pytest.raises(SystemExit, match=r"theirs.0.run.gz is damaged or of another run: run the table again"):
         run("figure6", *typed, "--rows", "theirs")
 
 

@@ -87,7 +87,7 @@ def test_rows_are_run_once_and_again_if_something_changed(tales, hydra, tmp_path
     second = times(folder)
     assert changed(first, second) == {"ql", "socialformer-node"}
     assert "socialformer-node, seed 0: changed: recipe.circles.max_size; running" in caplog.text
-    assert "ql, seed 0: ql.0.run.gz is damaged or of another run; running" in caplog.text
+    assert f"ql, seed 0: {run} is damaged or of another run; running" in caplog.text
 
     # half a JSON, and no run file
     half = folder / "parade.0.json"
