@@ -87,7 +87,7 @@ def statistics() -> TermStatistics:
     return TermStatistics(1 + 40_000 // (1 + numbers("df", VOCABULARY, 20_000)), 100_000)
 
 
-def documents(device: torch.device | str = "cpu") -> list[Data]:
+def documents() -> list[Data]:
     """Return the graphs of :data:`DOCUMENTS`, with all weights but dynamic distance's, without edges."""
     graphs, known = [], statistics()
     for number, (length, words, asked, present) in enumerate(DOCUMENTS):
@@ -97,7 +97,7 @@ def documents(device: torch.device | str = "cpu") -> list[Data]:
         given = (1 + numbers(f"weights {number}", length, 1 << 20)).float() * 2.0**-20
         weights = {"tfidf": known.tfidf(ids), "dynamic_centrality": given}
         graphs.append(document_graph(ids, query, coin_key(7, f"query {number}", name), **weights))
-    return [graph.to(device) for graph in graphs]
+    return graphs
 
 
 def mixtures() -> dict[str, SocialEdges]:
@@ -159,8 +159,9 @@ def compute(
         sizes: documents of each batch, one after the other.
         fused: toss coins in the fused kernel.
     """
-    batches = [Batch.from_data_list(list(part)) for part in split(documents(device), sizes)]
-    short = [Batch.from_data_list(part) for part in map(below_1000, batches) if part]
+    parts = list(split(documents(), sizes))
+    batches = [Batch.from_data_list(part).to(device) for part in parts]
+    short = [Batch.from_data_list(part).to(device) for part in map(below_1000, parts) if part]
     found = {
         "weights: tf-idf": digest([batch.tfidf for batch in batches]),
         "weights: static distance": digest([StaticDistance().kernel(3000, torch.device(device))]),
@@ -202,17 +203,17 @@ class Drawn:
         return torch.stack([self.local(node), number[circle]]), self.local(leader)
 
 
-def split(items: Sequence[Data], sizes: Sequence[int]) -> Iterator[Sequence[Data]]:
+def split(items: Sequence[Data], sizes: Sequence[int]) -> Iterator[list[Data]]:
     """Yield so many items at a time."""
     ends = list(accumulate(sizes))
     assert ends[-1] == len(items)
     for size, end in zip(sizes, ends, strict=True):
-        yield items[end - size : end]
+        yield list(items[end - size : end])
 
 
-def below_1000(batch: Batch) -> list[Data]:
-    """Return the documents of a batch that have fewer than 1,000 tokens."""
-    return [graph for graph in batch.to_data_list() if graph.num_nodes < 1000]
+def below_1000(graphs: Iterable[Data]) -> list[Data]:
+    """Return the documents that have fewer than 1,000 tokens."""
+    return [graph for graph in graphs if graph.num_nodes < 1000]
 
 
 def by_libraries() -> Digests:
