@@ -1,5 +1,6 @@
 """What every recipe must do, whatever it is: one suite over all files of experiments/conf/recipe."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -73,11 +74,16 @@ SMALLER = {
 class Recipe:
     """A recipe of the configuration, put together for the tiny BERT."""
 
-    def __init__(self, name: str, backbone: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        backbone: str,
+        overrides: Sequence[str] = ("~edges.patterns.dynamic_centrality",),
+        device: torch.device | str = "cpu",
+    ) -> None:
         overrides = [
             f"recipe={name}", f"model.backbone={backbone}", "window=16", "partition.k=3", "query_length=8",
-            "~edges.patterns.dynamic_centrality", f"recipe.document_length={LIMIT}",
-            *SMALLER.get(name, []),
+            f"recipe.document_length={LIMIT}", *SMALLER.get(name, []), *overrides,
         ]  # fmt: skip
         with initialize_config_dir(str(CONF), version_base="1.3"):
             self.config = compose("config", overrides).recipe
@@ -85,12 +91,13 @@ class Recipe:
         self.model = instantiate(self.config.model, dropout=0.0).eval()
         for parameter in self.model.parameters():
             parameter.data += 0.02 * torch.randn_like(parameter)  # so that what starts at 0, 1 or I matters
+        self.model.to(device)
         documents = {name: Document(name, words) for name, words in TEXTS.items()}
         self.tokens = Tokens(backbone, LIMIT, 8)
         statistics = TermStatistics.count(map(self.tokens.document, documents.values()), self.tokens.vocab_size)
         parts = {part: instantiate(self.config[part], _convert_="all")
                  for part in ("edges", "circles", "passages", "relevance")}  # fmt: skip
-        self.builder = GraphBuilder(documents, self.tokens, statistics, joint=self.config.joint, **parts)
+        self.builder = GraphBuilder(documents, self.tokens, statistics, joint=self.config.joint, device=device, **parts)
 
     def graph(self, *documents: str):
         return self.builder([("q", QUERY, document) for document in documents])
@@ -108,8 +115,8 @@ def recipes(backbone):
 
 
 def objective(scores: torch.Tensor) -> torch.Tensor:
-    relevant = torch.tensor([True, False, False, False])
-    return LOSSES["listwise"](scores.float(), torch.zeros(4, dtype=torch.long), relevant)
+    relevant = torch.tensor([True, False, False, False], device=scores.device)
+    return LOSSES["listwise"](scores.float(), torch.zeros(4, dtype=torch.long, device=scores.device), relevant)
 
 
 def test_the_recipes_are_those_of_the_papers():

@@ -1,0 +1,117 @@
+"""Recipes, edges and partitions on a second device, beside the CPU: prints check -> what differs, as JSON.
+
+Arguments are the folder of a backbone and checks: ``recipe=NAME``, ``edges=NAME``, ``partition=NAME``;
+``digest``, the committed one (graph_digest.py); and ``mixed``, which adds two tensors of both devices, which must not
+be possible.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import graph_digest
+import torch
+from another_device import DEVICE, There
+from test_recipes import FOUR, QUERY, Recipe, objective
+from torch import Tensor
+
+from socialgraph.ranking import rerank
+
+#: what belongs to the circles that they are like
+RANDOM = ("partition.like.k=3", "partition.like.max_size=128", "~partition.k", "~partition.max_size")
+
+
+def both(name: str, backbone: str, *overrides: str) -> tuple[Recipe, Recipe]:
+    """Return a recipe on the CPU, and on the device."""
+    return Recipe(name, backbone, overrides), Recipe(name, backbone, overrides, DEVICE)
+
+
+def of_recipe(backbone: str, recipe: str) -> list[str]:
+    """Return which graphs, scores and gradients differ, and what is not on the device."""
+    made = both(recipe, backbone)
+    graphs = [recipe.graph(*FOUR) for recipe in made]
+    found = of_graphs(*graphs)
+    scores = [recipe.model(graph) for recipe, graph in zip(made, graphs, strict=True)]
+    found += different("scores", *scores)
+    for one in scores:
+        objective(one).backward()
+    gradients = [{key: p.grad for key, p in recipe.model.named_parameters()} for recipe in made]
+    for key, gradient in gradients[0].items():
+        found += different(f"gradient of {key}", gradient, gradients[1][key])
+    queries, candidates = {"q": QUERY}, {"q": dict.fromkeys(FOUR, 1.0)}
+    runs = [rerank(recipe.model, recipe.builder, queries, candidates, 200, progress=False)["q"] for recipe in made]
+    here, there = (torch.tensor([run[document] for document in FOUR]) for run in runs)
+    return found + different("re-ranked", here, there.to(DEVICE))
+
+
+def of_circles(backbone: str, edges: str = "social", partition: str = "edge") -> list[str]:
+    """Return which graphs differ, drawn whole and, where that can be, not."""
+    own = RANDOM if partition == "random" else ()
+    made = both("socialformer", backbone, f"edges={edges}", f"partition={partition}", *own)
+    found = of_graphs(*(recipe.graph(*FOUR) for recipe in made))
+    if made[0].builder.lazy is None:
+        for recipe in made:
+            recipe.builder.lazy = True
+        found += of_graphs(*(recipe.graph(*FOUR) for recipe in made))
+    return found
+
+
+def of_graphs(here, there) -> list[str]:
+    """Return the attributes of two batches that differ."""
+    if set(here.keys()) != set(there.keys()):
+        return [f"attributes {sorted(set(here.keys()) ^ set(there.keys()))}"]
+    return [line for key, value in here if isinstance(value, Tensor) for line in different(key, value, there[key])]
+
+
+def different(name: str, here: Tensor | None, there: Tensor | None) -> list[str]:
+    """Return the name, and how, if two tensors differ or the second is on the CPU."""
+    if here is None or there is None:
+        return [] if here is there else [f"{name}: there is one of two"]
+    if not isinstance(there, There):
+        return [f"{name} is on the CPU"]
+    there = there.detach().cpu()
+    if here.shape != there.shape or not torch.allclose(here.detach().double(), there.double(), atol=1e-5):
+        return [f"{name} differs"]
+    return []
+
+
+def told(check: Callable[..., list[str]], *args: str, **kwargs: str) -> str:
+    """Return what a check found, in a line."""
+    try:
+        return "; ".join(check(*args, **kwargs))
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def of_digest() -> list[str]:
+    """Return the committed hashes of weights, edges and circles that do not come out."""
+    found = graph_digest.compute(DEVICE)
+    golden = json.loads(graph_digest.GOLDEN.read_text())
+    return sorted(name for name in found.keys() | golden.keys() if found.get(name) != golden.get(name))
+
+
+def mixed() -> list[str]:
+    """Add two tensors of both devices."""
+    return [str(torch.ones(2) + torch.ones(2, device=DEVICE))]
+
+
+def main(backbone: str, *checks: str) -> None:
+    """Check everything."""
+    torch.set_num_threads(1)
+    found = {}
+    for check in checks:
+        kind, _, name = check.partition("=")
+        if not name:
+            found[check] = told({"mixed": mixed, "digest": of_digest}[kind])
+        else:
+            found[check] = told(of_recipe if kind == "recipe" else of_circles, backbone, **{kind: name})
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

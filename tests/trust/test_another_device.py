@@ -1,0 +1,37 @@
+"""Graphs, scores and gradients on a device that, as a GPU, refuses tensors left on the CPU: those of the CPU."""
+
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from graph_digest import LIBRARIES
+from test_recipes import CONF, MODELS, backbone  # noqa: F401 (a fixture)
+
+PROGRAM = Path(__file__).with_name("on_another_device.py")
+
+
+def named(group):
+    """The options of a group of the configuration; a partition without its library is left out."""
+    names = sorted(file.stem for file in (CONF / group).glob("*.yaml"))
+    return [f"{group}={name}" for name in names if name not in LIBRARIES or find_spec(LIBRARIES[name])]
+
+
+CHECKS = {
+    "recipes": [f"recipe={name}" for name in MODELS],
+    "edges": named("edges"),
+    "partitions": named("partition"),
+    "digest": ["digest"],
+}
+
+
+@pytest.mark.parametrize("checks", CHECKS.values(), ids=CHECKS)
+def test_as_on_the_cpu(backbone, checks):  # noqa: F811
+    program = [sys.executable, PROGRAM, backbone, "mixed", *checks]  # the device stays in its process
+    done = subprocess.run(program, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert "is on the CPU, others are not" in found.pop("mixed")
+    assert found == dict.fromkeys(checks, "")
