@@ -1,8 +1,7 @@
 """Recipes, edges and partitions on a second device, beside the CPU: prints check -> what differs, as JSON.
 
-Arguments are the folder of a backbone and checks: ``recipe=NAME``, ``edges=NAME``, ``partition=NAME``;
-``digest``, the committed one (graph_digest.py); and ``mixed``, which adds two tensors of both devices, which must not
-be possible.
+Arguments are the folder of a backbone and checks: ``recipe=NAME``, ``edges=NAME``, ``partition=NAME``; ``digest``, the
+committed one (graph_digest.py); and ``mixed``, which adds two tensors of both devices: that must not be possible.
 """
 
 from __future__ import annotations
@@ -34,17 +33,17 @@ def both(name: str, backbone: str, *overrides: str) -> tuple[Recipe, Recipe]:
 def of_recipe(backbone: str, recipe: str) -> list[str]:
     """Return which graphs, scores and gradients differ, and what is not on the device."""
     made = both(recipe, backbone)
-    graphs = [recipe.graph(*FOUR) for recipe in made]
+    graphs = [one.graph(*FOUR) for one in made]
     found = of_graphs(*graphs)
-    scores = [recipe.model(graph) for recipe, graph in zip(made, graphs, strict=True)]
+    scores = [one.model(graph) for one, graph in zip(made, graphs, strict=True)]
     found += different("scores", *scores)
-    for one in scores:
-        objective(one).backward()
-    gradients = [{key: p.grad for key, p in recipe.model.named_parameters()} for recipe in made]
+    for score in scores:
+        objective(score).backward()
+    gradients = [{key: p.grad for key, p in one.model.named_parameters()} for one in made]
     for key, gradient in gradients[0].items():
         found += different(f"gradient of {key}", gradient, gradients[1][key])
     queries, candidates = {"q": QUERY}, {"q": dict.fromkeys(FOUR, 1.0)}
-    runs = [rerank(recipe.model, recipe.builder, queries, candidates, 200, progress=False)["q"] for recipe in made]
+    runs = [rerank(one.model, one.builder, queries, candidates, 200, progress=False)["q"] for one in made]
     here, there = (torch.tensor([run[document] for document in FOUR]) for run in runs)
     return found + different("re-ranked", here, there.to(DEVICE))
 
@@ -103,13 +102,12 @@ def mixed() -> list[str]:
 def main(backbone: str, *checks: str) -> None:
     """Check everything."""
     torch.set_num_threads(1)
+    alone = {"mixed": mixed, "digest": of_digest}
     found = {}
     for check in checks:
         kind, _, name = check.partition("=")
-        if not name:
-            found[check] = told({"mixed": mixed, "digest": of_digest}[kind])
-        else:
-            found[check] = told(of_recipe if kind == "recipe" else of_circles, backbone, **{kind: name})
+        of_kind = of_recipe if kind == "recipe" else of_circles
+        found[check] = told(alone[kind]) if kind in alone else told(of_kind, backbone, **{kind: name})
     print(json.dumps(found))
 
 
