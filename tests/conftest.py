@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import settings
 from torch_geometric.data import Batch
 from transformers import BertConfig, BertModel
 
@@ -12,6 +13,10 @@ from socialgraph.data.circles import compose
 from socialgraph.data.graph import connect, document_graph, gather, weigh
 from socialgraph.edges import DynamicDistance, SocialEdges, StaticCentrality, StaticDistance, coin_key
 from socialgraph.partition import EdgeCircles, Windows
+
+# A slow disk is no failure: no case has a deadline (hypothesis's own is 200 ms).
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")

@@ -227,7 +227,7 @@ def test_no_folder_keeps_nothing():
         assert journal.finished == {}
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=4), max_size=5))
 def test_numbers_come_back_the_same(tmp_path_factory, results):
     folder = tmp_path_factory.mktemp("journal")

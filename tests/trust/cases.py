@@ -16,6 +16,5 @@ def cases(amount: int) -> settings:
         max_examples=amount * TIMES,
         derandomize=TIMES == 1,
         database=None,
-        deadline=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
     )

@@ -64,7 +64,7 @@ def documents_of(lengths, seed):
 
 @pytest.mark.parametrize("kind", CASES)
 @pytest.mark.filterwarnings("ignore:.*documents have no word piece", "ignore:flex_attention called without")
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(lengths=LENGTHS, seed=st.integers(0, 10**6), budget=st.integers(1, 600), data=st.data())
 def test_the_same_scores(kind, lengths, seed, budget, data):
     model, tokens, parts = model_of(kind)
