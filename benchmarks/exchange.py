@@ -185,7 +185,7 @@ def careful_batches(texts: list[Tensor], budget: int) -> list[tuple[Tensor, Tens
 
 def full_batches(texts: list[Tensor], amount: int, documents: int) -> list[tuple[Tensor, Tensor]]:
     """Pad every text to WIDTH and their number to ``amount``, the groups of some documents in a batch."""
-    nothing = [texts[0].new_tensor([101, 102])] * (amount - len(texts))
+    nothing = [torch.tensor([101, 102], device=texts[0].device)] * (amount - len(texts))
     texts = [text[:WIDTH] for text in texts] + nothing
     step = documents * GROUPS
     return [padded_batch(texts[i : i + step], WIDTH) for i in range(0, amount, step)]

@@ -1,7 +1,8 @@
 """Where the time of one training step and of one re-ranking batch goes: `python benchmarks/profile_steps.py`.
 
 torch.profiler over a Socialformer with all four patterns, from ids to the optimizer's step (a group of 1 + 3 documents)
-and from ids to scores (4 documents). Texts come from the token store, nothing else is kept. Written as Markdown to
+and from ids to scores (4 documents). Texts come from the token store, nothing else is kept. On a GPU each stage waits
+for the one before it, and operations are listed by their time there. Written as Markdown to
 benchmarks/results/profile.md; --trace also writes a trace for chrome://tracing.
 """
 
@@ -9,11 +10,12 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
 from measure import RESULTS, device, parser
+from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from socialgraph.data import GraphBuilder, TermStatistics, Tokens, WeightCache, load_pydocs
@@ -61,11 +63,11 @@ def main() -> None:
     def train() -> None:
         model.train()
         batch = graph()
-        with record_function("forward"), precision:
+        with stage("forward"), precision:
             loss = model(batch, lambda scores: listwise_cross_entropy(scores, group, relevant))
-        with record_function("backward"):
+        with stage("backward"):
             loss.backward()
-        with record_function("optimizer"):
+        with stage("optimizer"):
             optimizer.step()
             optimizer.zero_grad()
 
@@ -73,7 +75,7 @@ def main() -> None:
     def rank() -> None:
         model.eval()
         batch = graph()
-        with record_function("forward"), precision:
+        with stage("forward"), precision:
             model(batch)
 
     how = f"{'bfloat16 autocast' if args.bf16 else 'float32'}, {where}, {torch.get_num_threads()} threads"
@@ -96,11 +98,20 @@ def main() -> None:
     print("\n".join(text))
 
 
+@contextlib.contextmanager
+def stage(name: str) -> Iterator[None]:
+    """Give what happens a name that the profiler shows, until the GPU has done it."""
+    with record_function(name):
+        yield
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
+
+
 def staged(name: str, function: Callable) -> Callable:
-    """Return the function under a name that the profiler shows."""
+    """Return the function as a stage."""
 
     def call(*arguments: object) -> object:
-        with record_function(name):
+        with stage(name):
             return function(*arguments)
 
     return call
@@ -115,7 +126,9 @@ def report(name: str, found: profile) -> str:
     lines = [f"## {name}: {total / 1e3:.0f} ms\n", "| stage | ms | share |\n|---|---:|---:|"]
     lines += [f"| {s} | {stages[s] / 1e3:.1f} | {stages[s] / total:.1%} |" for s in STAGES if s in stages]
     lines += ["\n| operation, itself | ms | share | calls |\n|---|---:|---:|---:|"]
-    own = [(event.self_cpu_time_total, event) for event in events if event.key not in STAGES]
+    clock = "self_device_time_total" if torch.cuda.is_available() else "self_cpu_time_total"
+    operations = [event for event in events if event.device_type == DeviceType.CPU and event.key not in STAGES]
+    own = [(getattr(event, clock), event) for event in operations]
     for time, event in sorted(own, key=lambda pair: -pair[0])[:12]:
         lines.append(f"| {event.key} | {time / 1e3:.1f} | {time / total:.1%} | {event.count} |")
     return "\n".join(lines) + "\n"

@@ -8,7 +8,8 @@ Our recipes (all with their graphs built from text) beside
 * a sentence-transformers CrossEncoder doing MaxP over the same windows.
 
 Each round every system re-ranks the same pairs from text, without caches; weights do not matter for the time, so those
-without a pre-trained form of this size are random. Medians of rounds in turn, in float32 unless --bf16. JSON:
+without a pre-trained form of this size are random. All of them, and our graphs, are on the GPU if there is one. Medians
+of rounds in turn, in float32 unless --bf16. JSON:
 benchmarks/results/rerank-<collection>-<lengths>.json.
 """
 
@@ -25,7 +26,7 @@ import torch
 from exchange import GROUPS, full_batches
 from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
-from measure import interleaved, medians, parser, ratio, table, write
+from measure import device, interleaved, medians, parser, ratio, table, write
 from sentence_transformers import CrossEncoder
 from transformers import BigBirdConfig, BigBirdModel, LongformerConfig, LongformerModel
 
@@ -41,6 +42,7 @@ SOCIAL = "socialformer-edge"
 PADDED = "padded groups"
 RECIPES = ["parade-max", "maxp", SOCIAL, "socialformer-node", "longformer-global", "bigbird"]
 CONF = Path(__file__).parents[1] / "experiments" / "conf"
+WHERE = device()
 
 
 def main() -> None:
@@ -76,7 +78,7 @@ def main() -> None:
 
     def precise(run: Callable[[], Any]) -> Callable[[], Any]:
         def again() -> None:
-            with torch.autocast("cpu", torch.bfloat16) if args.bf16 else contextlib.nullcontext():
+            with torch.autocast(WHERE.type, torch.bfloat16) if args.bf16 else contextlib.nullcontext():
                 run()
 
         return again
@@ -114,7 +116,9 @@ def builder_of(recipe: Any, collection: Collection) -> GraphBuilder:
     tokens = Tokens("minilm", recipe.document_length, cache_size=1)
     counts = TermStatistics(torch.ones(tokens.vocab_size, dtype=torch.long), 100)  # any counts take the same time
     parts = {part: instantiate(recipe[part], _convert_="all") for part in ("edges", "circles", "passages", "relevance")}
-    builder = GraphBuilder(collection.documents, tokens, counts, joint=recipe.joint, cache=WeightCache(0), **parts)
+    builder = GraphBuilder(
+        collection.documents, tokens, counts, joint=recipe.joint, cache=WeightCache(0), device=WHERE, **parts
+    )
     if builder.lazy is None:
         builder.lazy = True  # as run.py and the tables do
     return builder
@@ -123,7 +127,7 @@ def builder_of(recipe: Any, collection: Collection) -> GraphBuilder:
 def ours(name: str, collection: Collection, queries: dict[str, str], pairs: list[tuple[str, str]]) -> Callable[[], Any]:
     """Return what re-ranks the pairs by a recipe."""
     recipe = recipe_of(name)
-    builder, model = builder_of(recipe, collection), instantiate(recipe.model).eval()
+    builder, model = builder_of(recipe, collection), instantiate(recipe.model).eval().to(WHERE)
     candidates: dict[str, dict[str, float]] = {}
     for query, document in pairs:
         candidates.setdefault(query, {})[document] = 1.0
@@ -132,7 +136,7 @@ def ours(name: str, collection: Collection, queries: dict[str, str], pairs: list
 
 def padded(collection: Collection, queries: dict[str, str], pairs: list[tuple[str, str]]) -> Callable[[], Any]:
     """Return what reads the Socialformer's circles as padded groups, all documents' graphs built four at a time."""
-    builder, bert = builder_of(recipe_of(SOCIAL), collection), load_bert("minilm").eval()
+    builder, bert = builder_of(recipe_of(SOCIAL), collection), load_bert("minilm").eval().to(WHERE)
     cls, sep = builder.tokens.special
 
     @torch.inference_mode()
@@ -154,7 +158,7 @@ def longformer(texts: list[tuple[str, str]]) -> Callable[[], Any]:
         vocab_size=30522, hidden_size=384, num_hidden_layers=6, num_attention_heads=12, intermediate_size=1536,
         max_position_embeddings=LENGTH + 66, attention_window=WINDOW, type_vocab_size=2, pad_token_id=0,
     )  # fmt: skip
-    model, tokenizer = LongformerModel(config, add_pooling_layer=False).eval(), load_tokenizer("minilm")
+    model, tokenizer = LongformerModel(config, add_pooling_layer=False).eval().to(WHERE), load_tokenizer("minilm")
 
     def run(batch: dict[str, torch.Tensor]) -> None:
         hubs = (batch["token_type_ids"] == 0) & (batch["attention_mask"] == 1)
@@ -170,7 +174,7 @@ def bigbird(texts: list[tuple[str, str]]) -> Callable[[], Any]:
         max_position_embeddings=LENGTH + 64, attention_type="block_sparse", block_size=64, num_random_blocks=3,
         pad_token_id=0,
     )  # fmt: skip
-    model, tokenizer = BigBirdModel(config, add_pooling_layer=False).eval(), load_tokenizer("minilm")
+    model, tokenizer = BigBirdModel(config, add_pooling_layer=False).eval().to(WHERE), load_tokenizer("minilm")
     return whole(texts, tokenizer, lambda batch: model(**batch))
 
 
@@ -185,14 +189,15 @@ def whole(
         for start in range(0, len(ordered), 4):
             queries, documents = zip(*ordered[start : start + 4], strict=True)
             run(tokenizer(list(queries), list(documents), padding=True, truncation="only_second",
-                          max_length=LENGTH + 64, return_tensors="pt"))  # fmt: skip
+                          max_length=LENGTH + 64, return_tensors="pt").to(WHERE))  # fmt: skip
 
     return read
 
 
 def cross_encoder(texts: list[tuple[str, str]]) -> Callable[[], Any]:
     """Return what scores all windows with a CrossEncoder and takes each document's best."""
-    model, tokenizer = CrossEncoder(locate("minilm"), num_labels=1, max_length=512), load_tokenizer("minilm")
+    model = CrossEncoder(locate("minilm"), num_labels=1, max_length=512, device=str(WHERE))
+    tokenizer = load_tokenizer("minilm")
 
     def read() -> list[float]:
         cut, owner = [], []

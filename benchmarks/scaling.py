@@ -1,7 +1,7 @@
 """How cost grows with length, documents and circles: `python benchmarks/scaling.py`.
 
 Edges, circles and the whole Socialformer forward over pydocs text, one knob at a time; the exponent is the slope of
-a straight line through log(seconds) over log(knob). Medians of ROUNDS rounds in turn. JSON:
+a straight line through log(seconds) over log(knob). Medians of ROUNDS rounds in turn, on the GPU if there is one. JSON:
 benchmarks/results/scaling.json.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from measure import interleaved, medians, parser, table, write
+from measure import device, interleaved, medians, parser, table, write
 from torch_geometric.data import Batch
 
 from socialgraph.data import GraphBuilder, TermStatistics, Tokens, load_pydocs
@@ -25,6 +25,7 @@ BASE = {"length": 1024, "documents": 2, "circles": 8}
 def main() -> None:
     """Turn each knob with the others at their base, and fit the exponents."""
     parser(__doc__).parse_args()
+    where = device()
     collection = load_pydocs()
     longest = Tokens("minilm", max_document_length=max(KNOBS["length"]))
     names = [
@@ -32,7 +33,7 @@ def main() -> None:
     ]
     counts = TermStatistics.count(map(longest.document, collection.documents.values()), longest.vocab_size)
     edges = SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance()])
-    model = Socialformer.from_backbone("minilm").eval()
+    model = Socialformer.from_backbone("minilm").eval().to(where)
     result, rows = {}, []
     for knob, values in KNOBS.items():
         steps = {}
@@ -40,8 +41,9 @@ def main() -> None:
             setting = BASE | {knob: value}
             tokens = Tokens("minilm", max_document_length=setting["length"])
             builder = GraphBuilder(
-                collection.documents, tokens, counts, edges, EdgeCircles(k=setting["circles"]), Windows(128), lazy=True
-            )
+                collection.documents, tokens, counts, edges, EdgeCircles(k=setting["circles"]), Windows(128), lazy=True,
+                device=where,
+            )  # fmt: skip
             pairs = [("q", "open a file", name) for name in names[: setting["documents"]]]
             graph = builder(pairs)
             steps[f"graph {value}"] = lambda builder=builder, pairs=pairs: builder(pairs)
