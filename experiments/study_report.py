@@ -25,6 +25,9 @@ from socialgraph.ranking import paired_t_test, processes
 #: what a row costs, and the unit it is shown in
 COSTS = {"training_seconds": 1, "seconds_per_document": 1, "peak_memory_bytes": 1e9}
 
+#: systems that a figure holds; of more, those in ``drawn``
+MOST = 8
+
 #: query -> value
 Values = dict[str, float]
 
@@ -86,9 +89,7 @@ def write_report(
     write_text(folder / "study.csv", csv_table(study, table))
     if found:
         write_text(folder / "buckets.csv", csv_buckets(study.config.measures[0], found))
-    shown = [line.name for line in table if line.entry.row in study.config.drawn]
-    if len(shown) < 2:
-        shown = [line.name for line in table][:8]
+    shown = in_figure(names, study.config.drawn)
     for section in found:
         draw(section, shown, study.config.measures[0], f"{one.data.label}, split {split}", folder)
     if processes.is_first():
@@ -196,6 +197,17 @@ def sections(
             ]
         found.append(Section(name, title, axis, buckets))
     return found
+
+
+def in_figure(names: Mapping[str, str], drawn: Sequence[str]) -> list[str]:
+    """Return the systems of a figure: all of a table, or if they are too many the rows of ``drawn``.
+
+    Args:
+        names: row -> name, in the table's order.
+        drawn: rows.
+    """
+    chosen = [name for row, name in names.items() if row in drawn]
+    return chosen if len(names) > MOST and len(chosen) > 1 else list(names.values())[:MOST]
 
 
 def draw(section: Section, shown: Sequence[str], measure: str, name: str, folder: Path) -> None:

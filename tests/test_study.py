@@ -343,6 +343,15 @@ def test_what_the_tries_have_chosen_is_a_part(path):
     assert reading.trainer.arguments.learning_rate == 0.0
 
 
+def test_a_figure_has_all_systems_or_of_many_the_chosen_ones(path):
+    in_figure = importlib.import_module("study_report").in_figure
+    names = {row: row.upper() for row in "abcdefghi"}
+    few = dict(list(names.items())[:8])
+    assert in_figure(few, ["b", "a"]) == list("ABCDEFGH")
+    assert in_figure(names, ["i", "z", "b"]) == ["B", "I"]  # in the table's order
+    assert in_figure(names, ["i"]) == list("ABCDEFGH")  # one alone is no comparison
+
+
 def test_what_is_confirmed_is_asked_of_questions_that_no_row_has_ranked(budget, tmp_path):
     """A question of ``test`` that is in ``test_bal`` too is left out; the table stands beside those of other parts."""
     from study_plan import read_study
