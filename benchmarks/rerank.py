@@ -73,7 +73,7 @@ def main() -> None:
         systems[name] = ours(name, collection, test.queries, pairs)
     systems[PADDED] = padded(collection, test.queries, pairs)
     systems["HF Longformer"] = longformer(texts)
-    systems["HF BigBird"] = bigbird(texts)
+    systems["HF BigBird"] = bigbird(texts, args.bf16)
     systems["CrossEncoder, MaxP"] = cross_encoder(texts)
 
     def precise(run: Callable[[], Any]) -> Callable[[], Any]:
@@ -167,7 +167,7 @@ def longformer(texts: list[tuple[str, str]]) -> Callable[[], Any]:
     return whole(texts, tokenizer, run)
 
 
-def bigbird(texts: list[tuple[str, str]]) -> Callable[[], Any]:
+def bigbird(texts: list[tuple[str, str]], bf16: bool) -> Callable[[], Any]:
     """Return what reads the texts with transformers' BigBird, block-sparse."""
     config = BigBirdConfig(
         vocab_size=30522, hidden_size=384, num_hidden_layers=6, num_attention_heads=12, intermediate_size=1536,
@@ -175,7 +175,14 @@ def bigbird(texts: list[tuple[str, str]]) -> Callable[[], Any]:
         pad_token_id=0,
     )  # fmt: skip
     model, tokenizer = BigBirdModel(config, add_pooling_layer=False).eval().to(WHERE), load_tokenizer("minilm")
-    return whole(texts, tokenizer, lambda batch: model(**batch))
+    if bf16:
+        model.to(torch.bfloat16)  # it cannot run in autocast: it scatters states of one type into those of another
+
+    def run(batch: dict[str, torch.Tensor]) -> None:
+        with torch.autocast(WHERE.type, enabled=False):
+            model(**batch)
+
+    return whole(texts, tokenizer, run)
 
 
 def whole(
