@@ -3,7 +3,7 @@
 torch.profiler over a Socialformer with all four patterns, from ids to the optimizer's step (a group of 1 + 3 documents)
 and from ids to scores (4 documents). Texts come from the token store, nothing else is kept. On a GPU each stage waits
 for the one before it, and operations are listed by their time there. Written as Markdown to
-benchmarks/results/profile.md; --trace also writes a trace for chrome://tracing.
+benchmarks/results/profile.md. --trace also writes a trace for chrome://tracing.
 """
 
 from __future__ import annotations

@@ -9,8 +9,7 @@ Our recipes (all with their graphs built from text) beside
 
 Each round every system re-ranks the same pairs from text, without caches; weights do not matter for the time, so those
 without a pre-trained form of this size are random. All of them, and our graphs, are on the GPU if there is one. Medians
-of rounds in turn, in float32 unless --bf16. JSON:
-benchmarks/results/rerank-<collection>-<lengths>.json.
+of rounds in turn, in float32 unless --bf16. JSON: benchmarks/results/rerank-<collection>-<lengths>.json.
 """
 
 from __future__ import annotations
