@@ -20,12 +20,14 @@ from functools import cached_property
 
 import torch
 from torch import Tensor
-from torch_geometric.utils import scatter
+from torch_geometric.utils import cumsum, scatter
 
 from socialgraph.edges.layout import padded, positions
 
 FACTOR_STEP = 2.0**-22
 SUM_STEP = 2.0**-30
+#: up to this distance pairs are looked at one by one: neighbours' kernel would make every node suspicious
+NEAR = 8
 
 
 def fixed(x: Tensor, step: float) -> Tensor:
@@ -92,6 +94,16 @@ class Affinity:
         """Return what no pair of a document exceeds, ``[B]``; not always reached."""
         return torch.ones(self.ptr.numel() - 1, dtype=torch.float64, device=self.ptr.device)
 
+    def clipped(self, factor: Tensor) -> tuple[Tensor, Tensor]:
+        """Return how many pairs i < j have P * ``factor [B]`` > 1, and the sum of P over the others: ``[B]`` each."""
+        count, rest = torch.zeros_like(factor), torch.zeros_like(factor)
+        for _, _, upper, p in self.blocks():
+            full = (p * factor[:, None, None] > 1.0) & upper
+            count += full.sum((1, 2))
+            # whole numbers, so that the order of the sum does not matter
+            rest += (p * 2.0**24).round_().masked_fill_(full | ~upper, 0.0).sum((1, 2))
+        return count, rest / 2.0**24
+
     def dense(self) -> list[Tensor]:
         """Return the whole matrix of each document, ``[l, l]``, diagonal 0. For plots and tests."""
         matrices = []
@@ -100,19 +112,24 @@ class Affinity:
             matrices.append(self.pair(ids[:, None], ids[None, :]).fill_diagonal_(0.0))
         return matrices
 
-    def blocks(self) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
+    def blocks(self, nodes: Tensor | None = None) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
         """Walk over all pairs i < j of all documents at once, in blocks of rows.
 
         Yields ``i [B, R, 1]``, ``j [B, 1, C]``, a mask ``[B, R, C]`` of the places that are pairs, and P there.
         Columns left of the block's first row are skipped, which saves half of the square.
+
+        Args:
+            nodes: only pairs of these, sorted, ``[M]``; by default of all.
         """
-        width = int(self.lengths.max()) if self.lengths.numel() else 0
-        ids, inside = padded(self.ptr, width)
+        ptr = self.ptr if nodes is None else cumsum(torch.bincount(self.batch[nodes], minlength=self.ptr.numel() - 1))
+        width = int(ptr.diff().max()) if ptr.numel() > 1 else 0
+        ids, inside = padded(ptr, width)
+        ids = ids if nodes is None else nodes[ids]
         rows = max(1, self.block_size // max(1, ids.numel()))
         for first in range(0, width, rows):
             i, j = ids[:, first : first + rows, None], ids[:, None, first:]
             upper = inside[:, first : first + rows, None] & inside[:, None, first:]
-            yield i, j, upper.logical_and_(i < j), self.block(i, j)
+            yield i, j, upper.logical_and_(i < j), self.block(i, j) if nodes is None else self.pair(i, j)
 
     def block(self, i: Tensor, j: Tensor) -> Tensor:
         """Return P for a block of :meth:`blocks`: rows and columns begin at the same place of each document."""
@@ -201,11 +218,49 @@ class LowRank(Affinity):
     def highest(self) -> Tensor:
         """Return a bound in O(l), no more than 1; see :meth:`Affinity.highest`."""
         documents = self.ptr.numel() - 1
-        near = torch.zeros_like(self.gain)
-        if self.kernel.numel() > 1:
-            near = self.gain * self.kernel[1:].cummax(0).values[(self.lengths - 2).clamp(min=0)]
         left, right = (scatter(x.abs(), self.batch, dim_size=documents, reduce="max") for x in self.terms)
-        return (near + self.constant + (left * right).sum(1)).clamp(max=1.0)
+        return (self._highest_from(1) + self.constant + (left * right).sum(1)).clamp(max=1.0)
+
+    def _highest_from(self, distance: int) -> Tensor:
+        """Return what the kernel's part of P does not exceed at this and all larger distances, ``[B]``."""
+        kernel = self.kernel[distance:]
+        if kernel.numel() == 0:
+            return torch.zeros_like(self.gain)
+        return self.gain * kernel.cummax(0).values[(self.lengths - 1 - distance).clamp(min=0)]
+
+    def clipped(self, factor: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what is clipped, and the rest; see :meth:`Affinity.clipped`.
+
+        Neighbours are looked at one by one. Of pairs farther apart only those are whose nodes could both be clipped
+        with somebody: O(l + h^2) for h such nodes. The rest is the document's sum without what is clipped.
+        """
+        documents = factor.numel()
+        count, steps = torch.zeros(2, documents, dtype=torch.long, device=factor.device)
+
+        def note(document: Tensor, p: Tensor, pairs: Tensor) -> None:
+            full = (p * factor[document][:, None] > 1.0) & pairs
+            count.index_add_(0, document, full.sum(1))
+            # whole numbers, so that the order of the sum does not matter
+            steps.index_add_(0, document, torch.round(p / SUM_STEP).long().masked_fill_(~full, 0).sum(1))
+
+        i = torch.arange(self.batch.numel(), device=factor.device)[:, None]
+        j = i + torch.arange(1, NEAR + 1, device=factor.device)
+        end = self.ptr[1:][self.batch][:, None]
+        note(self.batch, self.pair(i, torch.minimum(j, end - 1)), j < end)
+
+        left, right = self.terms
+        low, high = (scatter(right, self.batch, dim_size=documents, reduce=way)[self.batch] for way in ("min", "max"))
+        bound = torch.maximum(left * low, left * high).sum(1)
+        bound = bound + (self._highest_from(NEAR + 1) + self.constant)[self.batch]
+        suspects = (bound * factor[self.batch] > 1.0 - 1e-9).nonzero().flatten()  # the bound is rounded, too
+        document = torch.arange(documents, device=factor.device)
+        for i, j, upper, p in self.blocks(suspects):
+            far = upper & (j - i > NEAR)
+            note(document.repeat_interleave(i.size(1)), p.flatten(0, 1), far.flatten(0, 1))
+
+        rest = self.totals() / 2.0 - steps * SUM_STEP
+        # what is smaller than all roundings together is nothing
+        return count.double(), torch.where(rest > (count + self.lengths) * SUM_STEP, rest, 0.0)
 
     def totals(self) -> Tensor:
         """Return the documents' sums in O(l); see :meth:`Affinity.totals`.

@@ -113,8 +113,9 @@ def scale(affinity: Affinity, target: Tensor) -> Tensor:
     """Return 1 / mu for each document: sum over i != j of min(1, P / mu) = target.
 
     The sum is concave in 1 / mu and made of straight pieces, so Newton's steps from below end on the root. Without
-    clipping the first step is the answer, in O(l); with it each step walks over all pairs. 0 where the document's P
-    is 0 everywhere. Where more edges are asked for than pairs have P > 0, all of those pairs get (almost) 1.
+    clipping the first step is the answer, in O(l); with it each step looks at the pairs that may be clipped. 0 where
+    the document's P is 0 everywhere. Where more edges are asked for than pairs have P > 0, all of those pairs get
+    (almost) 1.
 
     Args:
         affinity: P in [0, 1].
@@ -127,13 +128,8 @@ def scale(affinity: Affinity, target: Tensor) -> Tensor:
     for _ in range(64):
         if not bool(search.any()):
             break
-        clipped, free = torch.zeros_like(totals), torch.zeros_like(totals)
-        for _, _, upper, p in affinity.blocks():
-            full = (p * factor[:, None, None] > 1.0) & upper
-            clipped += full.sum((1, 2))
-            # whole numbers, so that the order of the sum does not matter
-            free += (p * 2.0**24).round_().masked_fill_(full | ~upper, 0.0).sum((1, 2))
-        room, free = target - 2.0 * clipped, 2.0 * free / 2.0**24
+        clipped, free = affinity.clipped(factor)
+        room, free = target - 2.0 * clipped, 2.0 * free
         better = torch.where(free > 0, room / torch.where(free > 0, free, 1.0), factor)
         # Without clipping the first step stands: how well `highest` is known, which is the batch's affair, is not seen.
         search = search & (clipped > 0) & (better > factor * (1.0 + 1e-9)) & (better < 2.0**40)
