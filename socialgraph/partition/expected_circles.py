@@ -74,21 +74,19 @@ class ExpectedCircles(Partition):
             hope = ranks(edge_index.expected)
             graphs = (DrawnHopes(group, hope) for group in edge_index.groups())
         # A circle's name is document * k + turn: found turn by turn, numbered document by document.
-        k = min(self.k, max(batch.numel(), 1))  # a document has no more circles than nodes
+        longest = int(torch.bincount(batch).max()) if batch.numel() else 1
+        k = min(self.k, longest)  # a document has no more circles than nodes
         chief = batch.new_full((batch_size * k,), -1)
         nodes, homes = [batch.new_empty(0)], [batch.new_empty(0)]
         for graph in graphs:
-            for turn in range(k):
-                leader = graph.most_connected()
-                if leader.numel() == 0:
-                    break
-                circle = graph.circle(leader, self.max_size - 1, True)
-                graph.lose_hope(circle)
-                node, _ = graph.members([circle])
-                nodes.append(node)
-                homes.append(batch[node] * k + turn)
-                leader = graph.node_id(leader)
-                chief[batch[leader] * k + turn] = leader
+            circles = []
+            for _ in range(k):
+                circles.append(graph.circle(graph.most_connected(), self.max_size - 1, True))
+                graph.lose_hope(circles[-1])
+            node, turn, leads = graph.members(circles)
+            nodes.append(node)
+            homes.append(batch[node] * k + turn)
+            chief[homes[-1][leads]] = node[leads]
         node, home = torch.cat(nodes), torch.cat(homes)
         real = torch.bincount(home, minlength=chief.numel()) > 1
         node, home = node[real[home]], home[real[home]]
@@ -111,7 +109,7 @@ class StoredHopes(StoredGraph):
 
     def lose_hope(self, circle: Tensor) -> None:
         """Let no member lead a later circle."""
-        self.degree[circle] = 0
+        self.degree[circle[circle != self.nobody]] = 0
 
 
 class DrawnHopes(PaddedGraph):
@@ -123,11 +121,11 @@ class DrawnHopes(PaddedGraph):
 
     def most_connected(self) -> Tensor:
         """See :meth:`RemainingGraph.most_connected`."""
-        return self.leaders((self.degree * self.width + self.backwards).amax(1))
+        return self.first_of((self.degree * self.width + self.backwards).amax(1))
 
-    def rows(self, document: Tensor, place: Tensor) -> Tensor:
+    def rows(self, node: Tensor) -> Tensor:
         """See :meth:`PaddedGraph.rows`."""
-        return self.group.hits(document, place)
+        return self.group.hits(self.document, node)
 
     def lose_hope(self, circle: Tensor) -> None:
         """Let no member lead a later circle."""

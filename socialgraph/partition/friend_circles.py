@@ -61,26 +61,26 @@ class FriendCircles(Partition):
         else:
             graphs = (DenseGraph(group) if group.short else DrawnGraph(group) for group in edge_index.groups())
         none = batch.new_empty(0)
-        leaders, names, nodes, homes = [none], [none], [none], [none]
+        nodes, names, chiefs = [none], [none], [none.bool()]
         for graph in graphs:
-            found: list[Tensor] = []
             circles: list[Tensor] = []
-            while len(found) < self.k and (leader := graph.most_connected()).numel() > 0:
-                circles.append(graph.circle(leader, self.max_size - 1, self.keep == "strongest"))
-                self.remove(graph, circles[-1])
-                found.append(leader)
-            if found:
-                turn = torch.repeat_interleave(torch.tensor([leader.numel() for leader in found])).to(batch.device)
-                leaders.append(graph.node_id(torch.cat(found)))
-                names.append(batch[leaders[-1]] * self.k + turn)
-                member, turn = graph.members(circles)
-                nodes.append(member)
-                homes.append(batch[member] * self.k + turn)
+            while len(circles) < self.k:
+                circle = graph.circle(graph.most_connected(), self.max_size - 1, self.keep == "strongest")
+                if circle.size(1) == 1:
+                    break
+                self.remove(graph, circle)
+                circles.append(circle)
+            if circles:
+                node, turn, leads = graph.members(circles)
+                nodes.append(node)
+                names.append(batch[node] * self.k + turn)
+                chiefs.append(leads)
         # Found turn by turn over all documents, numbered document by document.
-        name, order = torch.sort(torch.cat(names))
-        node, number = torch.cat(nodes), torch.searchsorted(name, torch.cat(homes))
+        node, name, leads = torch.cat(nodes), torch.cat(names), torch.cat(chiefs)
+        leader, order = node[leads], torch.argsort(name[leads])
+        number = torch.searchsorted(name[leads][order], name)
         place = torch.argsort(number * max(batch.numel(), 1) + node)
-        return torch.stack([node, number])[:, place], torch.cat(leaders)[order]
+        return torch.stack([node, number])[:, place], leader[order]
 
     def remove(self, graph: RemainingGraph, circle: Tensor) -> None:
         """Take what the circles do not share out of ``graph``: one circle of each document that has one."""

@@ -1,5 +1,8 @@
 """What is left of a graph while circles are taken out of it: three ways to know, one result.
 
+All documents take a circle at the same time, and tables have the same form whatever is found, because a GPU is told
+what to do faster than it is asked what came: the number of friends of the best connected is all that it is asked for.
+
 An edge list (:class:`StoredGraph`) serves every graph. A graph that draws its own rows is kept as a matrix of bytes
 where documents are short (:class:`DenseGraph`) and drawn row by row where they are long (:class:`DrawnGraph`).
 """
@@ -11,7 +14,7 @@ from typing import Protocol
 
 import torch
 from torch import Tensor
-from torch_geometric.utils import scatter
+from torch_geometric.utils import cumsum, scatter
 from torch_geometric.utils.sparse import index2ptr
 
 
@@ -39,7 +42,7 @@ class Group(Protocol):
         ...
 
     def weight(self, document: Tensor, i: Tensor, j: Tensor) -> Tensor:
-        """Return the weights of edges between places i and j, float32."""
+        """Return the weights of edges between places i and j (broadcast), float32."""
         ...
 
 
@@ -52,17 +55,25 @@ class Drawable(Protocol):
 
 
 class RemainingGraph:
-    """Base of the three, all documents at once. ``leader`` holds at most one node of each document.
+    """Base of the three, all documents at once.
 
-    A circle, one of each leader, is a tensor whose form is the graph's own affair.
+    The circles that documents take at the same time are a table ``[B, m]``: each one's leader, its other members, and
+    :attr:`nobody` where there are no more.
     """
 
+    #: what stands where there is no node
+    nobody: int
+
     def most_connected(self) -> Tensor:
-        """Return the node of highest degree of each document that has an edge left; ties to the lowest."""
+        """Return the node of highest degree of each document, ``[B]``; ties to the lowest; nobody without an edge."""
         raise NotImplementedError
 
     def circle(self, leader: Tensor, amount: int, weighted: bool) -> Tensor:
-        """Return the leaders with the friends that they have left, at most ``amount`` each; see :func:`strongest`."""
+        """Return leaders with the friends that they have left, at most ``amount`` each, ``[B, m]``: see class.
+
+        Of more friends those with the strongest edges stay (of equals, the lowest), or the lowest if not ``weighted``.
+        m is 1 where no leader has a friend.
+        """
         raise NotImplementedError
 
     def remove_nodes(self, circle: Tensor) -> None:
@@ -73,20 +84,26 @@ class RemainingGraph:
         """Take the edges between two members away."""
         raise NotImplementedError
 
-    def members(self, circles: list[Tensor]) -> tuple[Tensor, Tensor]:
-        """Return the ids of all members of circles, as the caller knows them, and the number of each one's circle."""
-        count = torch.tensor([circle.numel() for circle in circles])
-        return torch.cat(circles), torch.repeat_interleave(count).to(circles[0].device)
+    def node_id(self, document: Tensor, node: Tensor) -> Tensor:
+        """Return the ids of the documents' nodes as the caller knows them."""
+        raise NotImplementedError
 
-    def node_id(self, node: Tensor) -> Tensor:
-        """Return the ids of nodes as the caller knows them."""
-        return node
+    def members(self, circles: list[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+        """Return all members' ids, which of the circles each one is in, and whether it leads: ``[M]`` each."""
+        table, device = torch.cat(circles, 1), circles[0].device
+        sizes = torch.tensor([circle.size(1) for circle in circles])
+        number = torch.repeat_interleave(sizes).to(device)
+        leads = torch.zeros(table.size(1), dtype=torch.bool)
+        leads[cumsum(sizes)[:-1]] = True
+        document, column = (table != self.nobody).nonzero(as_tuple=True)
+        return self.node_id(document, table[document, column]), number[column], leads.to(device)[column]
 
 
 class StoredGraph(RemainingGraph):
     """An edge list in compressed rows."""
 
     def __init__(self, edge_index: Tensor, batch: Tensor, batch_size: int, edge_weight: Tensor | None) -> None:
+        self.nobody = batch.numel()
         self.row, self.col = edge_index[0], edge_index[1]
         self.batch, self.batch_size = batch, batch_size
         self.edge_weight = edge_weight
@@ -99,11 +116,11 @@ class StoredGraph(RemainingGraph):
         """See :meth:`RemainingGraph.most_connected`."""
         size = self.batch.numel()
         if size == 0:
-            return self.batch
+            return self.batch.new_full((self.batch_size,), self.nobody)
         # Degree and node in one whole number: no float, no tie left open.
         rank = self.degree * size + torch.arange(size - 1, -1, -1, device=self.batch.device)
         best = scatter(rank, self.batch, dim_size=self.batch_size, reduce="max")
-        return (size - 1 - best % size)[best >= size]
+        return torch.where(best >= size, size - 1 - best % size, self.nobody)
 
     def edges_of(self, node: Tensor) -> tuple[Tensor, Tensor]:
         """Return the remaining edges that leave the nodes, and for each the index into ``node``."""
@@ -115,14 +132,20 @@ class StoredGraph(RemainingGraph):
         return edge[left], owner[left]
 
     def circle(self, leader: Tensor, amount: int, weighted: bool) -> Tensor:
-        """Return the members, ``[M]``; see :meth:`RemainingGraph.circle`."""
-        edge, owner = self.edges_of(leader)
+        """See :meth:`RemainingGraph.circle`."""
+        document = (leader != self.nobody).nonzero().flatten()
+        edge, owner = self.edges_of(leader[document])
         weight = self.edge_weight[edge] if weighted and self.edge_weight is not None else None
-        chosen, _ = strongest(owner, weight, amount, leader.numel())
-        return torch.cat([leader, self.col[edge[chosen]]])
+        chosen, number = strongest(owner, weight, amount, document.numel())
+        width = int(number.max()) + 2 if number.numel() else 1
+        circle = leader.new_full((leader.numel(), width), self.nobody)
+        circle[:, 0] = leader
+        circle[document[owner[chosen]], number + 1] = self.col[edge[chosen]]
+        return circle
 
     def remove_nodes(self, circle: Tensor) -> None:
         """See :meth:`RemainingGraph.remove_nodes`."""
+        circle = circle[circle != self.nobody]
         edge, _ = self.edges_of(circle)
         self.degree.index_add_(0, self.col[edge], torch.full_like(edge, -1))
         self.degree[circle] = 0
@@ -130,6 +153,7 @@ class StoredGraph(RemainingGraph):
 
     def remove_edges_among(self, circle: Tensor) -> None:
         """See :meth:`RemainingGraph.remove_edges_among`."""
+        circle = circle[circle != self.nobody]
         inside = torch.zeros_like(self.has_node)
         inside[circle] = True
         edge, _ = self.edges_of(circle)
@@ -137,35 +161,30 @@ class StoredGraph(RemainingGraph):
         self.has_edge[edge] = False
         self.degree.index_add_(0, self.row[edge], torch.full_like(edge, -1))
 
+    def node_id(self, document: Tensor, node: Tensor) -> Tensor:
+        """See :meth:`RemainingGraph.node_id`."""
+        return node
+
 
 class PaddedGraph(RemainingGraph):
-    """Base of the graphs that stand in tables.
-
-    Node w of document d is number ``d * W + w``. A circle is ``[D, m]``: the places of each document's members, and
-    nobody's place where there are no more.
-    """
+    """Base of the graphs that stand in tables: a node is its place, and the last place is nobody's."""
 
     def __init__(self, group: Group) -> None:
         self.group = group
         self.size, self.width = group.node.shape
-        self.device = group.node.device
-        self.backwards = torch.arange(self.width - 1, -1, -1, device=self.device)
+        self.nobody = self.width - 1
+        self.place = torch.arange(self.width, device=group.node.device)
+        self.backwards = self.nobody - self.place
+        self.document = torch.arange(self.size, device=group.node.device)
         self.nodes_left: Tensor | None = None  # 1 for nodes that are left, [D, W]; None as long as all are
 
-    def members(self, circles: list[Tensor]) -> tuple[Tensor, Tensor]:
-        """See :meth:`RemainingGraph.members`."""
-        place = torch.stack(circles)
-        number, document, column = (place < self.width - 1).nonzero(as_tuple=True)
-        return self.group.node[document, place[number, document, column]], number
-
-    def node_id(self, node: Tensor) -> Tensor:
+    def node_id(self, document: Tensor, node: Tensor) -> Tensor:
         """See :meth:`RemainingGraph.node_id`."""
-        return self.group.node.view(-1)[node]
+        return self.group.node[document, node]
 
-    def leaders(self, rank: Tensor) -> Tensor:
+    def first_of(self, rank: Tensor) -> Tensor:
         """Return the node of each document whose ``rank [D]``, degree * W + W - 1 - place, is highest."""
-        document = (rank >= self.width).nonzero().flatten()
-        return document * self.width + self.width - 1 - rank[document] % self.width
+        return torch.where(rank >= self.width, self.nobody - rank % self.width, self.nobody)
 
     def take(self, circle: Tensor, dtype: torch.dtype) -> None:
         """Mark the members as no longer there."""
@@ -175,25 +194,29 @@ class PaddedGraph(RemainingGraph):
 
     def circle(self, leader: Tensor, amount: int, weighted: bool) -> Tensor:
         """See :meth:`RemainingGraph.circle`."""
-        document, place = leader // self.width, leader % self.width
-        owner, column = self.friends(document, place).nonzero(as_tuple=True)
-        home = document[owner]
-        weight = self.group.weight(home, place[owner], column) if weighted else None
-        chosen, number = strongest(owner, weight, amount, document.numel())
-        circle = torch.full((self.size, 1 + min(amount, self.width)), self.width - 1, device=self.device)
-        circle[document, 0] = place
-        circle[home[chosen], number + 1] = column[chosen]
+        friend = self.rows(leader)
+        if self.nodes_left is not None:
+            friend &= self.nodes_left
+        friends = int(friend.sum(1, dtype=torch.int32).amax())
+        # Friends move to columns 1, 2, ... in order; all others fall on column 0, where the leader stands.
+        column = friend.cumsum(1, dtype=torch.long).mul_(friend)
+        circle = torch.full((self.size, 1 + friends), self.nobody, device=leader.device)
+        circle.scatter_(1, column, self.place.expand_as(column))
+        circle[:, 0] = leader
+        if friends > amount:
+            if weighted:
+                weight = self.group.weight(self.document[:, None], leader[:, None], circle[:, 1:])
+                weight.masked_fill_(circle[:, 1:] == self.nobody, -1.0)
+                best = torch.sort(weight, dim=1, descending=True, stable=True).indices[:, :amount]
+                return torch.cat([leader[:, None], circle.gather(1, best + 1)], 1)
+            circle = circle[:, : 1 + amount]
         return circle
 
-    def friends(self, document: Tensor, place: Tensor) -> Tensor:
-        """Return whom nodes have left as friends, ``[R, W]``, 1 for friends."""
-        friend = self.rows(document, place)
-        if self.nodes_left is not None:
-            friend &= self.nodes_left if self.size == 1 else self.nodes_left.index_select(0, document)
-        return friend
+    def rows(self, node: Tensor) -> Tensor:
+        """Return with whom a node of each document has edges left, ``[D, W]``, 1 for friends.
 
-    def rows(self, document: Tensor, place: Tensor) -> Tensor:
-        """Return with whom nodes have edges left, ``[R, W]``, 1 for friends; removed nodes are not left out."""
+        Removed nodes are not left out. The caller owns what is returned.
+        """
         raise NotImplementedError
 
 
@@ -205,7 +228,7 @@ class DenseGraph(PaddedGraph):
         matrix = group.dense()
         self.matrix = matrix.flatten(0, 1)
         self.degree = torch.zeros_like(group.node)
-        self.first = self.width * torch.arange(self.size, device=self.device)[:, None]
+        self.first = self.width * self.document[:, None]
         self.subtract(-1, matrix)
 
     def subtract(self, sign: int, rows: Tensor) -> None:
@@ -215,11 +238,11 @@ class DenseGraph(PaddedGraph):
 
     def most_connected(self) -> Tensor:
         """See :meth:`RemainingGraph.most_connected`."""
-        return self.leaders((self.degree * self.width + self.backwards).amax(1))
+        return self.first_of((self.degree * self.width + self.backwards).amax(1))
 
-    def rows(self, document: Tensor, place: Tensor) -> Tensor:
+    def rows(self, node: Tensor) -> Tensor:
         """See :meth:`PaddedGraph.rows`."""
-        return self.matrix.index_select(0, document * self.width + place)
+        return self.matrix.index_select(0, self.first[:, 0] + node)
 
     def remove_edges_among(self, circle: Tensor) -> None:
         """See :meth:`RemainingGraph.remove_edges_among`."""
@@ -252,13 +275,13 @@ class DrawnGraph(PaddedGraph):
 
     def __init__(self, group: Group) -> None:
         super().__init__(group)
-        self.degree, self.place = torch.sort(group.degree_bound(), dim=1, descending=True, stable=True)
+        self.degree, self.standing = torch.sort(group.degree_bound(), dim=1, descending=True, stable=True)
         self.bound = -self.degree  # ascending, for searchsorted
-        number = torch.arange(self.width, device=self.device).expand_as(self.place)
-        self.order = torch.empty_like(self.place).scatter_(1, self.place, number)  # where a place stands
-        self.exact = torch.zeros_like(self.place, dtype=torch.bool)
-        self.seen = torch.zeros_like(self.place)  # the removals of nodes that the degree accounts for
-        self.lost = torch.zeros_like(self.place)  # the edges that are gone among members
+        number = self.place.expand_as(self.standing)
+        self.order = torch.empty_like(self.standing).scatter_(1, self.standing, number)  # where a place stands
+        self.exact = torch.zeros_like(self.standing, dtype=torch.bool)
+        self.seen = torch.zeros_like(self.standing)  # the removals of nodes that the degree accounts for
+        self.lost = torch.zeros_like(self.standing)  # the edges that are gone among members
         self.removed: list[Tensor] = []  # places of each removal, [D, m]
         self.shared: list[Tensor] = []  # the circles whose edges are gone: a bit for each of a node's, 62 a word
         self.turn = 0
@@ -268,7 +291,7 @@ class DrawnGraph(PaddedGraph):
         rows, active = self.first_rows, min(self.width, 4 * self.first_rows)
         while True:
             degree, now = self.degree[:, :active], self.seen[:, :active] == len(self.removed)
-            rank = degree * self.width + self.backwards[self.place[:, :active]]
+            rank = degree * self.width + self.backwards[self.standing[:, :active]]
             known = self.exact[:, :active] & now
             best = torch.where(known, rank, 0).amax(1)
             hopeful = (rank > best[:, None]) & (degree > 0) & ~known
@@ -283,12 +306,12 @@ class DrawnGraph(PaddedGraph):
             if old[0].numel() + new[0].numel() == 0:
                 reach = torch.searchsorted(self.bound, -(best // self.width).clamp(min=1)[:, None], right=True)
                 if int(reach.max()) <= active:
-                    return self.leaders(best)
+                    return self.first_of(best)
                 active = int(reach.max())
 
     def draw(self, document: Tensor, number: Tensor) -> None:
         """Count the friends of nodes."""
-        place = self.place[document, number]
+        place = self.standing[document, number]
         for part in self.parts(document, self.width):
             friend = self.group.hits(document[part], place[part])
             if self.nodes_left is not None:
@@ -299,11 +322,11 @@ class DrawnGraph(PaddedGraph):
 
     def update(self, document: Tensor, number: Tensor) -> None:
         """Subtract the friends that left since the nodes were last looked at."""
-        place, seen = self.place[document, number], self.seen[document, number]
+        place, seen = self.standing[document, number], self.seen[document, number]
         first = int(seen.min())
         gone = torch.cat(self.removed[first:], 1)
         turn = [torch.full((places.size(1),), first + i) for i, places in enumerate(self.removed[first:])]
-        turns = torch.cat(turn).to(self.device)
+        turns = torch.cat(turn).to(place.device)
         for part in self.parts(document, gone.size(1)):
             friend = self.group.hits(document[part], place[part], gone) * (turns >= seen[part, None])
             self.degree[document[part], number[part]] -= friend.sum(1, dtype=torch.int32)
@@ -311,20 +334,21 @@ class DrawnGraph(PaddedGraph):
 
     def parts(self, document: Tensor, width: int) -> tuple[Tensor, ...]:
         """Cut the numbers of rows of that width in blocks."""
-        number = torch.arange(document.numel(), device=self.device)
+        number = torch.arange(document.numel(), device=document.device)
         return torch.split(number, max(1, self.group.block_size // width))
 
-    def rows(self, document: Tensor, place: Tensor) -> Tensor:
+    def rows(self, node: Tensor) -> Tensor:
         """See :meth:`PaddedGraph.rows`."""
-        friend = self.group.hits(document, place)
+        friend = self.group.hits(self.document, node)
         for word in self.shared:
-            friend &= (word[document, place][:, None] & word[document]) == 0
+            friend &= (word.gather(1, node[:, None]) & word) == 0
         return friend
 
     def remove_edges_among(self, circle: Tensor) -> None:
         """See :meth:`RemainingGraph.remove_edges_among`."""
-        document = torch.arange(self.size, device=self.device).repeat_interleave(circle.size(1))
-        lost = self.group.hits(document, circle.flatten(), circle).view(*circle.shape, -1)
+        lost = self.group.hits(self.document.repeat_interleave(circle.size(1)), circle.flatten(), circle).view(
+            *circle.shape, -1
+        )
         for word in self.shared:
             own = word.gather(1, circle)
             lost &= (own[:, :, None] & own[:, None, :]) == 0
