@@ -8,6 +8,7 @@ within that bound are compared with the exact float64 probability. The edges are
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterator
 from functools import cache, cached_property
 
@@ -20,6 +21,10 @@ from socialgraph.edges.layout import positions
 
 #: chance that any node of a document has more friends than its bound
 FAILURE = 1e-12
+#: bytes of the matrices that are drawn together, and pairs of them at once: as much as fits in a processor's caches, or
+#: so much that a GPU computes longer than it takes to tell it what
+GROUP_BYTES = {"cpu": 1 << 25, "other": 1 << 30}
+BLOCK_PAIRS = {"cpu": 1 << 18, "other": 1 << 26}
 #: a threshold that no coin is below
 NEVER = -math.inf
 
@@ -30,14 +35,17 @@ class LazyGraph:
     Args:
         probability: P / mu of each pair, not yet clipped at 1.
         coin_key: one for each document, ``[B]``.
-        compile: draw whole documents by one fused kernel, see :class:`SocialEdges`.
+        compile: draw whole documents by one fused kernel; None: where the graph lies on a GPU. See
+            :class:`SocialEdges`.
         dense_up_to: documents of at most so many tokens are drawn as a whole, see :attr:`LazyGroup.short`.
     """
 
-    def __init__(self, probability: Affinity, coin_key: Tensor, compile: bool = False, dense_up_to: int = 4096) -> None:
+    def __init__(
+        self, probability: Affinity, coin_key: Tensor, compile: bool | None = False, dense_up_to: int = 4096
+    ) -> None:
         self.probability = probability
-        self.above = _fused() if compile else above
         self.batch, self.ptr = probability.batch, probability.ptr
+        self.fuse = self.ptr.is_cuda if compile is None else compile
         self.lower, self.higher = node_hashes(coin_key[self.batch], positions(self.batch, self.ptr))
         self.dense_up_to = dense_up_to
 
@@ -55,12 +63,9 @@ class LazyGraph:
         """Return the probability of an edge, float32."""
         return self.probability.pair(torch.minimum(i, j), torch.maximum(i, j)).clamp(max=1.0).float()
 
-    def groups(self, cells: int = 1 << 25) -> Iterator[LazyGroup]:
-        """Walk over the documents that may have edges, in groups of similar length: at most twice the shortest.
-
-        Args:
-            cells: bytes of the matrices of a group's short documents, unless one alone has more.
-        """
+    def groups(self) -> Iterator[LazyGroup]:
+        """Walk over the documents that may have edges, in groups of similar length: at most twice the shortest."""
+        room = by_device(GROUP_BYTES, self.ptr.device)
         length = self.ptr.diff()
         octave = torch.frexp((length - 1).clamp(min=0).double()).exponent
         for number in torch.unique(octave).tolist():
@@ -68,7 +73,7 @@ class LazyGraph:
             if number > 0:  # two tokens or more
                 width = int(length[document].max()) + 1
                 short = width - 1 <= self.dense_up_to
-                amount = max(1, cells // width**2) if short else 8
+                amount = max(1, room // width**2) if short else 8
                 for part in torch.split(document, amount):
                     yield LazyGroup(self, part)
 
@@ -107,8 +112,7 @@ class LazyGroup:
         length = graph.ptr.diff()[document]
         self.width = int(length.max()) + 1
         self.short = self.width - 1 <= graph.dense_up_to
-        #: pairs at once: what fits in a core's cache; a GPU has other limits
-        self.block_size = 1 << 18 if device.type == "cpu" else 1 << 24
+        self.block_size = by_device(BLOCK_PAIRS, device)
         place = torch.arange(self.width, device=device)
         first = graph.ptr[document][:, None]
         self.inside = place < length[:, None]
@@ -261,7 +265,8 @@ class LazyGroup:
         rows, right = slice(first, last), slice(first, self.width)
         places = torch.arange(first, last, device=self.node.device)
         near = self.windows[:, right].index_select(0, self.width - 1 - places)
-        distance, nearest = self.graph.above(
+        compute = fused(self.node.device, len(self.left)) if self.graph.fuse else above
+        distance, nearest = compute(
             self.lower[:, rows], self.higher[:, right], self.gain, near, self.row[:, rows], self.column[:, right],
             [x[:, rows] for x in self.left], [y[:, right] for y in self.right],
         )  # fmt: skip
@@ -304,9 +309,45 @@ def above(
 
 
 @cache
-def _fused() -> Callable[..., tuple[Tensor, Tensor]]:
-    """Return :func:`above` as one kernel: Triton on a GPU, C++ on a CPU."""
-    return torch.compile(above, dynamic=True)
+def fused(device: torch.device, terms: int) -> Callable[..., tuple[Tensor, Tensor]]:
+    """Return :func:`above` as one kernel: Triton on a GPU, C++ on a CPU.
+
+    It is tried on random numbers first. Where it cannot be compiled, or does not do the same, a warning says so and
+    :func:`above` itself is returned: the edges are the same.
+
+    Args:
+        device: where the kernel runs.
+        terms: number of factors of a node, ``len(left)``.
+    """
+    kernel = torch.compile(above, dynamic=True)
+    draw = torch.Generator().manual_seed(0)
+    documents, rows, columns = 2, 33, 150
+
+    def random(*shape: int) -> Tensor:
+        return torch.rand(shape, generator=draw).to(device)
+
+    def hashes(*shape: int) -> Tensor:
+        return torch.randint(-(1 << 31), 1 << 31, shape, generator=draw).int().to(device)
+
+    example = (
+        hashes(documents, rows), hashes(documents, columns), random(documents), random(rows, columns),
+        COIN_SIDES * random(documents, rows), COIN_SIDES * random(documents, columns),
+        [1024.0 * random(documents, rows) for _ in range(terms)],
+        [1024.0 * random(documents, columns) for _ in range(terms)],
+    )  # fmt: skip
+    try:
+        found = kernel(*example)
+    except torch.OutOfMemoryError:
+        raise
+    except Exception as error:  # whatever a compiler may say
+        why = str(error).strip().split("\n")[0] or type(error).__name__
+    else:
+        # Sums are rounded in another order. A wrong coin is off by millions.
+        if all(torch.allclose(x, y, rtol=0.0, atol=64.0) for x, y in zip(found, above(*example), strict=True)):
+            return kernel
+        why = "it does not do what its parts do"
+    warnings.warn(f"coins are tossed without a fused kernel, which is slower ({why})", stacklevel=2)
+    return above
 
 
 def upper_tail(expected: Tensor, number: Tensor, surprise: Tensor) -> Tensor:
@@ -328,3 +369,8 @@ def upper_tail(expected: Tensor, number: Tensor, surprise: Tensor) -> Tensor:
     variance = expected * (1.0 - expected / number.clamp(min=1))
     third = surprise / 3.0
     return torch.minimum(expected + third + torch.sqrt(third * third + 2.0 * surprise * variance), number.double())
+
+
+def by_device(amounts: dict[str, int], device: torch.device) -> int:
+    """Return the amount for a kind of device, or for others."""
+    return amounts.get(device.type, amounts["other"])

@@ -38,8 +38,9 @@ class SocialEdges(EdgeSampler):
             distance, 0.2 dynamic centrality.)
         sparsity: share of the pairs that are expected not to be edges, in (0, 1).
         compile: toss the coins of documents of up to 4,096 tokens in one fused kernel (``torch.compile``; Triton on a
-            GPU, a C++ compiler on a CPU): the same edges to the last bit, drawn two to three times as fast. The first
-            call of a process compiles for some seconds.
+            GPU, a C++ compiler on a CPU): the same edges to the last bit, drawn two to three times as fast on a CPU.
+            The first call of a process compiles for some seconds. None: on a GPU only. Where the kernel cannot be
+            compiled a warning says so, and edges are drawn without it.
 
     Raises:
         OptionError: sparsity out of range, no pattern, an unknown name or a negative weight.
@@ -50,7 +51,7 @@ class SocialEdges(EdgeSampler):
         patterns: Mapping[str, Pattern] | Iterable[Pattern],
         weights: Mapping[str, float] | None = None,
         sparsity: float = 0.93,
-        compile: bool = False,
+        compile: bool | None = None,
     ) -> None:
         super().__init__()
         if not isinstance(patterns, Mapping):
@@ -105,7 +106,7 @@ class SocialEdges(EdgeSampler):
             f"{name}={weight!r} * {pattern!r}"
             for (name, weight), pattern in zip(self.weights.items(), self.patterns.values(), strict=True)
         )
-        compiled = ", compile=True" if self.compile_coins else ""
+        compiled = "" if self.compile_coins is None else f", compile={self.compile_coins}"
         return f"{type(self).__name__}({inside}, sparsity={self.sparsity}{compiled})"
 
 

@@ -115,13 +115,13 @@ class BertConv(MessagePassing):
         """
         circle = torch.repeat_interleave(ptr.diff())
         edge_index = torch.stack([torch.arange(circle.numel(), device=x.device), circle])
-        listener = x[leader]
+        listener, heard_of = x[leader], converted(x)
         shape = (-1, self.num_heads, self.hidden_size // self.num_heads)
         heard = self.propagate(
             edge_index,
             query=(None, self.query(listener).view(shape)),
-            key=(self.key(x).view(shape), None),
-            value=(self.value(x).view(shape), None),
+            key=(self.key(heard_of).view(shape), None),
+            value=(self.value(heard_of).view(shape), None),
             size=(x.size(0), leader.numel()),
         )
         return self._transform(listener, heard.flatten(1))
@@ -140,7 +140,10 @@ class BertConv(MessagePassing):
         """
         listener = x if rows is None else x[rows]
         shape = (-1, self.num_heads, self.hidden_size // self.num_heads)
-        query, key, value = (m(s).view(shape) for m, s in ((self.query, listener), (self.key, x), (self.value, x)))
+        heard_of = converted(x)
+        query, key, value = (
+            m(s).view(shape) for m, s in ((self.query, listener), (self.key, heard_of), (self.value, heard_of))
+        )
         return self._transform(listener, attend(query, key, value).flatten(1))
 
     def message(self, query_i: Tensor, key_j: Tensor, value_j: Tensor, index: Tensor, size_i: int | None) -> Tensor:
@@ -154,7 +157,7 @@ class BertConv(MessagePassing):
         return self._transform(x, segment_attention(query, key, value, segments, backend).flatten(1))
 
     def _heads(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        shape = (-1, self.num_heads, self.hidden_size // self.num_heads)
+        shape, x = (-1, self.num_heads, self.hidden_size // self.num_heads), converted(x)
         return self.query(x).view(shape), self.key(x).view(shape), self.value(x).view(shape)
 
     def _transform(self, x: Tensor, heard: Tensor) -> Tensor:
@@ -163,3 +166,9 @@ class BertConv(MessagePassing):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.hidden_size}, {self.num_heads}, {self.intermediate_size})"
+
+
+def converted(x: Tensor) -> Tensor:
+    """Return states as autocast's linear layers read them, so that several layers do not convert them each."""
+    kind = x.device.type
+    return x.to(torch.get_autocast_dtype(kind)) if torch.is_autocast_enabled(kind) else x

@@ -120,4 +120,5 @@ class Socialformer(BertRanker):
             return x, low
         updated, high = inter(low, sequences.document_segments, self.attention)
         view = updated if self.reads == "updated" else high
-        return x if last else x.index_put((sequences.leader,), updated.to(x.dtype)), view
+        # in place: nothing that is computed before reads these states again, and a copy is as long as all of them
+        return x if last else x.index_put_((sequences.leader,), updated.to(x.dtype)), view

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import warnings
+from collections.abc import Callable
 from shutil import which
 
 import numpy as np
@@ -14,6 +16,7 @@ from test_sampler import DOCUMENTS, MIXTURES, OwnPattern
 from torch_geometric.data import Batch, Data
 
 from socialgraph.edges import COIN_SIDES, DynamicDistance, SocialEdges, StaticCentrality, StaticDistance, Uniform
+from socialgraph.edges import lazy as lazy_module
 from socialgraph.edges.coins import node_hashes, toss
 from socialgraph.edges.lazy import LazyGraph, upper_tail
 
@@ -65,14 +68,14 @@ def drawn(lazy: LazyGraph, data: list[Data], how: str) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("name", SAMPLERS)
 @pytest.mark.parametrize("how", ["dense", "rows", "columns"])
-def test_every_way_draws_the_coins_as_written_out(name: str, how: str) -> None:
+def test_every_way_draws_the_coins_as_written_out(name: str, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     data = [one.clone() for one in DOCUMENTS.values()]
     for key, one in enumerate(data):
         one.coin_key = torch.tensor([11 * key])
     lazy = SAMPLERS[name].lazy(Batch.from_data_list(data))
-    for group_size in (1, 1 << 25):
-        original = lazy.groups
-        lazy.groups = lambda cells=group_size, original=original: original(cells)
+    for group_bytes, block_pairs in ((1, 1), (1 << 25, 1 << 18), (1 << 30, 1 << 26)):
+        monkeypatch.setitem(lazy_module.GROUP_BYTES, "cpu", group_bytes)
+        monkeypatch.setitem(lazy_module.BLOCK_PAIRS, "cpu", block_pairs)
         for found, want in zip(drawn(lazy, data, how), written_out(lazy, data), strict=True):
             assert np.array_equal(found, want)
 
@@ -196,5 +199,35 @@ def test_fused_kernel_draws_the_same_edges() -> None:
     assert "compile=True" in repr(fused)
     for lengths in ((300,), (0, 2, 150, 300, 299, 1), (700, 40)):
         batch = Batch.from_data_list([random_document(n, n, coin_key=7 * n) for n in lengths])
-        for mine, want in zip(fused(batch), plain(batch), strict=True):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", message="coins are tossed without")
+            found = fused(batch)
+        for mine, want in zip(found, plain(batch), strict=True):
             assert torch.equal(mine, want)
+
+
+def cannot(function: Callable, dynamic: bool) -> Callable:
+    def kernel(*arguments: object) -> None:
+        raise RuntimeError("no compiler here\nand much more")
+
+    return kernel
+
+
+def wrong(function: Callable, dynamic: bool) -> Callable:
+    return lambda lower, *others: function(lower + 1, *others)
+
+
+@pytest.mark.parametrize(("compiler", "why"), [(cannot, "no compiler here"), (wrong, "not do what its parts do")])
+def test_without_a_fused_kernel_edges_are_the_same(monkeypatch: pytest.MonkeyPatch, compiler, why: str) -> None:
+    monkeypatch.setattr(torch, "compile", compiler)
+    lazy_module.fused.cache_clear()
+    one, patterns = random_document(300, 3), dict(SAMPLERS["three"].patterns.items())
+    with pytest.warns(UserWarning, match=rf"coins are tossed without a fused kernel, which is slower \(.*{why}\)"):
+        found = SocialEdges(patterns, compile=True)(one)
+    lazy_module.fused.cache_clear()
+    assert all(torch.equal(x, y) for x, y in zip(found, SocialEdges(patterns, compile=False)(one), strict=True))
+
+
+def test_on_a_cpu_nothing_is_compiled_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lazy_module, "fused", lambda *_: pytest.fail("compiled"))
+    assert SocialEdges(dict(SAMPLERS["three"].patterns.items()))(random_document(50, 1))[0].numel() > 0
