@@ -64,6 +64,17 @@ def test_the_cheap_mode_is_the_cosines(tiny_bert):
     assert (cheap == 0).any()  # negative cosines
 
 
+def test_in_bfloat16_weights_are_nearly_the_same(tiny_bert):
+    folder, _ = tiny_bert
+    precise, fast = (DynamicCentrality(folder, bf16=bf16) for bf16 in (False, True))
+    assert "bf16=True" in repr(fast)
+    graph = pair(60, [9, 30])
+    one, other = precise.weights(graph), fast.weights(graph)
+    assert one.dtype == other.dtype == torch.float32
+    assert not torch.equal(one, other)
+    assert torch.allclose(one, other, rtol=0.05, atol=1e-4)
+
+
 def test_the_weighing_bert_does_not_learn(tiny_bert):
     folder, _ = tiny_bert
     pattern = DynamicCentrality(folder)
