@@ -128,11 +128,15 @@ class LazyGroup:
         """Write P down as float32 multiples of one coin side, and how far off it may be."""
         inside, sides = self.inside, float(COIN_SIDES)
         # [2 + s, D, W], and in memory too: rows that lie side by side go through vector units
-        left, right = (table[self.node].permute(2, 0, 1).contiguous() for table in p.terms)
+        self.document = torch.arange(len(document), device=document.device)[:, None]
+        self.exact = tuple(table[self.node] for table in p.terms)
+        self.exact_gain, self.exact_constant = p.gain[document, None], p.constant[document, None]
+        left, right = (table.permute(2, 0, 1).contiguous() for table in self.exact)
         row, column = (left[0] + p.constant[document, None]) * sides, right[1] * sides
         left, right = left[2:] * sides, right[2:]
         kernel = torch.zeros(self.width, dtype=torch.float64, device=document.device)
         kernel[: p.kernel.numel()] = p.kernel[: self.width]
+        self.exact_kernel = kernel
         gain = p.gain[document] * sides
         reach = gain.abs() * kernel.abs().amax() + row.abs().amax(1) + column.abs().amax(1)
         reach = reach + (left.abs().amax(2) * right.abs().amax(2)).sum(0)
@@ -146,9 +150,18 @@ class LazyGroup:
         # windows[s, c] = kernel(|c - (W - 1 - s)|): the kernel as node W - 1 - s sees it
         self.windows = torch.cat([self.kernel[1:].flip(0), self.kernel]).unfold(0, self.width, 1)
 
-    def weight(self, document: Tensor, i: Tensor, j: Tensor) -> Tensor:
-        """Return the probabilities of edges between places i and j, float32."""
-        return self.graph.weight(self.node[document, i], self.node[document, j])
+    def weight(self, i: Tensor, j: Tensor) -> Tensor:
+        """Return the probabilities of edges between a place ``i [D]`` of each document and others ``j [D, n]``.
+
+        float32; what stands for a node and itself, or nobody, means nothing.
+        """
+        if not self.fast:
+            return self.graph.weight(self.node.gather(1, i[:, None]), self.node.gather(1, j))
+        # What LowRank.pair says of these nodes, with less to look up. A place's own factors are the same either way.
+        near = self.exact_kernel[(i[:, None] - j).abs()]
+        left, right = self.exact
+        known = (left[self.document, i[:, None]] * right[self.document, j]).sum(-1)
+        return (self.exact_gain * near + self.exact_constant + known).clamp(max=1.0).float()
 
     def degree_bound(self) -> Tensor:
         """Return what no node's degree exceeds, but for a chance of 1e-12 in each document: ``[D, W]`` int64."""

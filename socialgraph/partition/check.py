@@ -397,9 +397,9 @@ class DrawnGraph:
         """Return one friend more than nodes have: a bound need not be reached."""
         return torch.where(self.inside, (self.strength > 0).sum(1)[self.node] + 1, 0)
 
-    def weight(self, document: Tensor, i: Tensor, j: Tensor) -> Tensor:
+    def weight(self, i: Tensor, j: Tensor) -> Tensor:
         """Return the weights of edges."""
-        return self.strength[self.node[document, i], self.node[document, j]]
+        return self.strength[self.node.gather(1, i[:, None]), self.node.gather(1, j)]
 
 
 # --- how laws are told ----------------------------------------------------------------------------

@@ -117,11 +117,11 @@ class DrawnHopes(PaddedGraph):
 
     def __init__(self, group: Group, hope: Tensor) -> None:
         super().__init__(group)
-        self.degree = torch.where(group.inside, hope[group.node], 0)
+        self.rank = torch.where(group.inside, hope[group.node], 0) * self.width + self.backwards
 
     def most_connected(self) -> Tensor:
         """See :meth:`RemainingGraph.most_connected`."""
-        return self.first_of((self.degree * self.width + self.backwards).amax(1))
+        return self.first_of(self.rank.amax(1))
 
     def rows(self, node: Tensor) -> Tensor:
         """See :meth:`PaddedGraph.rows`."""
@@ -129,7 +129,7 @@ class DrawnHopes(PaddedGraph):
 
     def lose_hope(self, circle: Tensor) -> None:
         """Let no member lead a later circle."""
-        self.degree.scatter_(1, circle, 0)
+        self.rank.scatter_(1, circle, 0)
 
 
 def ranks(expected: Tensor) -> Tensor:

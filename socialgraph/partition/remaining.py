@@ -41,8 +41,8 @@ class Group(Protocol):
         """Return the friends of nodes ``[R]`` among all, or among ``column [D, n]``: int32, 1 for friends."""
         ...
 
-    def weight(self, document: Tensor, i: Tensor, j: Tensor) -> Tensor:
-        """Return the weights of edges between places i and j (broadcast), float32."""
+    def weight(self, i: Tensor, j: Tensor) -> Tensor:
+        """Return the weights of edges between a place ``i [D]`` of each document and others ``j [D, n]``, float32."""
         ...
 
 
@@ -197,15 +197,16 @@ class PaddedGraph(RemainingGraph):
         friend = self.rows(leader)
         if self.nodes_left is not None:
             friend &= self.nodes_left
-        friends = int(friend.sum(1, dtype=torch.int32).amax())
         # Friends move to columns 1, 2, ... in order; all others fall on column 0, where the leader stands.
-        column = friend.cumsum(1, dtype=torch.long).mul_(friend)
+        column = friend.cumsum(1, dtype=torch.long)
+        friends = int(column[:, -1].amax())
+        column *= friend
         circle = torch.full((self.size, 1 + friends), self.nobody, device=leader.device)
         circle.scatter_(1, column, self.place.expand_as(column))
         circle[:, 0] = leader
         if friends > amount:
             if weighted:
-                weight = self.group.weight(self.document[:, None], leader[:, None], circle[:, 1:])
+                weight = self.group.weight(leader, circle[:, 1:])
                 weight.masked_fill_(circle[:, 1:] == self.nobody, -1.0)
                 best = torch.sort(weight, dim=1, descending=True, stable=True).indices[:, :amount]
                 return torch.cat([leader[:, None], circle.gather(1, best + 1)], 1)
@@ -227,18 +228,18 @@ class DenseGraph(PaddedGraph):
         super().__init__(group)
         matrix = group.dense()
         self.matrix = matrix.flatten(0, 1)
-        self.degree = torch.zeros_like(group.node)
+        self.rank = self.backwards.expand_as(group.node).clone()  # degree * W + W - 1 - place
         self.first = self.width * self.document[:, None]
         self.subtract(-1, matrix)
 
     def subtract(self, sign: int, rows: Tensor) -> None:
         """Lower degrees by the friends in ``rows [D, m, W]``; friendship is mutual, so columns are summed."""
         for part in torch.split(rows, 255, 1):  # so many zeros and ones can be added up as bytes, which is fast
-            self.degree.sub_(part.sum(1, dtype=torch.uint8), alpha=sign)
+            self.rank.sub_(part.sum(1, dtype=torch.uint8), alpha=sign * self.width)
 
     def most_connected(self) -> Tensor:
         """See :meth:`RemainingGraph.most_connected`."""
-        return self.first_of((self.degree * self.width + self.backwards).amax(1))
+        return self.first_of(self.rank.amax(1))
 
     def rows(self, node: Tensor) -> Tensor:
         """See :meth:`PaddedGraph.rows`."""
@@ -249,14 +250,14 @@ class DenseGraph(PaddedGraph):
         place = self.width * (self.first + circle)[:, :, None] + circle[:, None, :]
         cells = self.matrix.view(-1)
         lost = cells.index_select(0, place.flatten()).view_as(place)
-        self.degree.scatter_add_(1, circle, -lost.sum(2))
+        self.rank.scatter_add_(1, circle, lost.sum(2) * -self.width)
         cells.index_fill_(0, place.flatten(), 0)
 
     def remove_nodes(self, circle: Tensor) -> None:
         """See :meth:`RemainingGraph.remove_nodes`."""
         rows = self.matrix.index_select(0, (self.first + circle).flatten())
         self.subtract(1, rows.view(*circle.shape, self.width))
-        self.degree.scatter_(1, circle, 0)
+        self.rank.scatter_(1, circle, 0)
         self.take(circle, torch.uint8)
 
 
