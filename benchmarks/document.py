@@ -1,12 +1,14 @@
 """What long documents cost, step by step: `python benchmarks/document.py`.
 
 All steps on the same pydocs documents, in turn in one process; medians of rounds, milliseconds for each document, and
-the share of the Socialformer's forward pass. JSON: benchmarks/results/document.json, with --bf16 document-bf16.json.
+the share of the Socialformer's forward pass. A GPU needs more documents: --documents 64 --bf16 --backbone
+bert-base-uncased. JSON: benchmarks/results/document.json, with --bf16 document-bf16.json.
 """
 
 from __future__ import annotations
 
 import contextlib
+from itertools import cycle
 
 import torch
 from measure import device, interleaved, medians, parser, ratio, table, write
@@ -34,10 +36,11 @@ def main() -> None:
     tokens = Tokens(args.backbone, max_document_length=args.length)
     counts = TermStatistics.count(map(tokens.document, collection.documents.values()), tokens.vocab_size)
     whole = [d.doc_id for d in collection.documents.values() if tokens.document(d).numel() == args.length]
-    pairs = [("q", "open a file and copy its contents", name) for name in whole[: args.documents]]
+    text = "open a file and copy its contents"
+    pairs = [(f"q{i}", text, name) for i, name in zip(range(args.documents), cycle(whole))]
     bert = DynamicCentrality(args.backbone).to(where)
     patterns = [StaticDistance(), StaticCentrality(), DynamicDistance(), bert]
-    edges, fused = SocialEdges(patterns), SocialEdges(patterns, compile=True)
+    edges, fused = (SocialEdges(patterns, compile=compiled) for compiled in (False, True))
     node, edge = NodeCircles(args.circles), EdgeCircles(args.circles)
     batch, passages = (
         GraphBuilder(collection.documents, tokens, counts, *parts, Windows(128), device=where)(pairs)

@@ -63,7 +63,7 @@ class Given(Centrality):
 
 
 PATTERNS = [StaticDistance(), StaticCentrality(), DynamicDistance(), Given()]
-SAMPLER = SocialEdges(PATTERNS, sparsity=SPARSITY)
+SAMPLER = SocialEdges(PATTERNS, sparsity=SPARSITY, compile=False)
 FUSED = SocialEdges(PATTERNS, sparsity=SPARSITY, compile=True)
 
 

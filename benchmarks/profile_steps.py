@@ -1,9 +1,10 @@
 """Where the time of one training step and of one re-ranking batch goes: `python benchmarks/profile_steps.py`.
 
-torch.profiler over a Socialformer with all four patterns, from ids to the optimizer's step (a group of 1 + 3 documents)
-and from ids to scores (4 documents). Texts come from the token store, nothing else is kept. On a GPU each stage waits
-for the one before it, and operations are listed by their time there. Written as Markdown to
-benchmarks/results/profile.md. --trace also writes a trace for chrome://tracing.
+torch.profiler over a Socialformer with all four patterns, from ids to the optimizer's step (one group, by default of
+1 + 3 documents) and from ids to scores (as many). A GPU needs more: --documents 64 --bf16 --backbone bert-base-uncased.
+Texts come from the token store, nothing else is kept. On a GPU each stage waits for the one before it, and operations
+are listed by their time there. Written as Markdown to benchmarks/results/profile.md, with options profile-bf16.md and
+so on. --trace also writes a trace for chrome://tracing.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import tempfile
 from collections.abc import Callable, Iterator
+from itertools import cycle
 from pathlib import Path
 
 import torch
@@ -31,18 +33,23 @@ def main() -> None:
     """Profile both on the first long documents."""
     options = parser(__doc__)
     options.add_argument("--length", type=int, default=2048, help="word pieces of a document")
+    options.add_argument("--documents", type=int, default=4, help="documents of a batch")
+    options.add_argument("--backbone", default="minilm", help="a BERT: minilm, a hub id or a folder")
     options.add_argument("--bf16", action="store_true", help="models in bfloat16 autocast")
+    options.add_argument("--bf16-centrality", action="store_true", help="dynamic centrality's BERT in bfloat16 as well")
     options.add_argument("--trace", type=Path, help="folder for traces")
     args = options.parse_args()
     where = device()
     collection = load_pydocs()
     folder = tempfile.TemporaryDirectory()
-    tokens = Tokens.stored(collection.documents, "minilm", args.length, cache=folder.name)
+    tokens = Tokens.stored(collection.documents, args.backbone, args.length, cache=folder.name)
     counts = TermStatistics.of(tokens, collection.documents)
     lengths = tokens.lengths(list(collection.documents), collection.documents)
-    long = [name for name, length in zip(collection.documents, lengths, strict=True) if length == args.length][:4]
-    pairs = [("q", "open a file and copy its contents", name) for name in long]
-    bert = DynamicCentrality("minilm").to(where)
+    long = [name for name, length in zip(collection.documents, lengths, strict=True) if length == args.length]
+    pairs = [
+        (f"q{i}", "open a file and copy its contents", name) for i, name in zip(range(args.documents), cycle(long))
+    ]
+    bert = DynamicCentrality(args.backbone, bf16=args.bf16_centrality).to(where)
     edges = SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance(), bert])
     builder = GraphBuilder(
         collection.documents, tokens, counts, edges, EdgeCircles(k=max(1, args.length // 128)), Windows(128),
@@ -50,7 +57,7 @@ def main() -> None:
     )  # fmt: skip
     weights = bert.weights
     bert.weights = staged("dynamic centrality", weights)  # type: ignore[method-assign]
-    model = Socialformer.from_backbone("minilm").to(where)
+    model = Socialformer.from_backbone(args.backbone).to(where)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)
     precision = torch.autocast(where.type, torch.bfloat16) if args.bf16 else contextlib.nullcontext()
     group = torch.zeros(len(pairs), dtype=torch.long, device=where)
@@ -79,9 +86,12 @@ def main() -> None:
             model(batch)
 
     how = f"{'bfloat16 autocast' if args.bf16 else 'float32'}, {where}, {torch.get_num_threads()} threads"
+    if args.bf16_centrality:
+        how += "; dynamic centrality in bfloat16"
     text = [
         "# Profiles\n",
-        f"`python benchmarks/profile_steps.py`: 4 documents of {args.length} word pieces, MiniLM, {how}.\n",
+        f"`python benchmarks/profile_steps.py`: {len(pairs)} documents of {args.length} word pieces, {args.backbone}, "
+        f"{how}.\n",
     ]
     for name, step in (("One training step", train), ("One re-ranking batch", rank)):
         step()
@@ -94,7 +104,8 @@ def main() -> None:
         text.append(report(name, found))
     folder.cleanup()
     RESULTS.mkdir(exist_ok=True)
-    (RESULTS / ("profile-bf16.md" if args.bf16 else "profile.md")).write_text("\n".join(text))
+    label = "profile" + args.bf16 * "-bf16" + args.bf16_centrality * "-bf16-centrality"
+    (RESULTS / f"{label}.md").write_text("\n".join(text))
     print("\n".join(text))
 
 
