@@ -69,7 +69,7 @@ def main() -> None:
 
     systems: dict[str, Callable[[], Any]] = {}
     for name in args.recipe:
-        systems[name] = ours(name, collection, test.queries, pairs)
+        systems[name] = ours(name, collection, test.queries, pairs, args.bf16)
     systems[PADDED] = padded(collection, test.queries, pairs)
     systems["HF Longformer"] = longformer(texts)
     systems["HF BigBird"] = bigbird(texts, args.bf16)
@@ -123,14 +123,16 @@ def builder_of(recipe: Any, collection: Collection) -> GraphBuilder:
     return builder
 
 
-def ours(name: str, collection: Collection, queries: dict[str, str], pairs: list[tuple[str, str]]) -> Callable[[], Any]:
-    """Return what re-ranks the pairs by a recipe."""
+def ours(
+    name: str, collection: Collection, queries: dict[str, str], pairs: list[tuple[str, str]], bf16: bool
+) -> Callable[[], Any]:
+    """Return what re-ranks the pairs by a recipe; whether in bfloat16 :func:`rerank` decides, not who calls it."""
     recipe = recipe_of(name)
     builder, model = builder_of(recipe, collection), instantiate(recipe.model).eval().to(WHERE)
     candidates: dict[str, dict[str, float]] = {}
     for query, document in pairs:
         candidates.setdefault(query, {})[document] = 1.0
-    return lambda: rerank(model, builder, queries, candidates, token_budget=BUDGET, progress=False)
+    return lambda: rerank(model, builder, queries, candidates, token_budget=BUDGET, bf16=bf16, progress=False)
 
 
 def padded(collection: Collection, queries: dict[str, str], pairs: list[tuple[str, str]]) -> Callable[[], Any]:
