@@ -29,6 +29,15 @@ def test_backends(backend, sizes):
     torch.testing.assert_close(segment_attention(*inputs, backend), written_out(*inputs), atol=1e-6, rtol=1e-5)
 
 
+@pytest.mark.parametrize("trained", [False, True])
+def test_half_precision_on_a_cpu(trained):
+    *inputs, ptr = segments([4, 1, 0, 70, 33], width=16, dtype=torch.bfloat16)
+    want = written_out(*(x.float() for x in inputs), ptr)
+    found = segment_attention(*(x.requires_grad_(trained) for x in inputs), ptr, "padded")
+    assert found.dtype == torch.bfloat16
+    torch.testing.assert_close(found.float(), want, atol=2e-2, rtol=2e-2)
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="varlen attention needs a GPU")
 @pytest.mark.parametrize("sizes", [[4, 1, 7], [128, 3, 140]])
 def test_varlen_on_a_gpu(sizes):
