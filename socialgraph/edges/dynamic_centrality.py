@@ -36,8 +36,8 @@ class DynamicCentrality(Centrality):
         backbone: name of a BERT (see :func:`socialgraph.backbone.load_bert`) with its tokenizer.
         mode: "attention" as above; "cosine" stops after step 1, which is cheaper and not the paper's.
         top: how many tokens go through BERT at most.
-        bf16: read in bfloat16, which is faster where the hardware has it, and on a GPU many times so. The weights are
-            then other ones by about a hundredth, and so are some edges. Not the paper's, which says nothing of it.
+        bf16: read in bfloat16, which is faster where the hardware has it. Not the paper's, which says nothing of it:
+            the weights are then slightly other ones, and about one edge in 2,000 is.
 
     Raises:
         OptionError: an unknown mode, or top < 1.
