@@ -127,10 +127,10 @@ class LazyGroup:
     def _tabulate(self, p: LowRank, document: Tensor) -> None:
         """Write P down as float32 multiples of one coin side, and how far off it may be."""
         inside, sides = self.inside, float(COIN_SIDES)
-        # [2 + s, D, W], and in memory too: rows that lie side by side go through vector units
         self.document = torch.arange(len(document), device=document.device)[:, None]
         self.exact = tuple(table[self.node] for table in p.terms)
         self.exact_gain, self.exact_constant = p.gain[document, None], p.constant[document, None]
+        # [2 + s, D, W], and in memory too: rows that lie side by side go through vector units
         left, right = (table.permute(2, 0, 1).contiguous() for table in self.exact)
         row, column = (left[0] + p.constant[document, None]) * sides, right[1] * sides
         left, right = left[2:] * sides, right[2:]
@@ -157,7 +157,7 @@ class LazyGroup:
         """
         if not self.fast:
             return self.graph.weight(self.node.gather(1, i[:, None]), self.node.gather(1, j))
-        # What LowRank.pair says of these nodes, with less to look up. A place's own factors are the same either way.
+        # What LowRank.pair says of these nodes, with less to look up. P is symmetric, so either end may come first.
         near = self.exact_kernel[(i[:, None] - j).abs()]
         left, right = self.exact
         known = (left[self.document, i[:, None]] * right[self.document, j]).sum(-1)

@@ -74,19 +74,23 @@ class ExpectedCircles(Partition):
             hope = ranks(edge_index.expected)
             graphs = (DrawnHopes(group, hope) for group in edge_index.groups())
         # A circle's name is document * k + turn: found turn by turn, numbered document by document.
-        longest = int(torch.bincount(batch).max()) if batch.numel() else 1
-        k = min(self.k, longest)  # a document has no more circles than nodes
+        k = min(self.k, max(batch.numel(), 1))  # a document has no more circles than nodes
         chief = batch.new_full((batch_size * k,), -1)
         nodes, homes = [batch.new_empty(0)], [batch.new_empty(0)]
         for graph in graphs:
-            circles = []
-            for _ in range(k):
-                circles.append(graph.circle(graph.most_connected(), self.max_size - 1, True))
-                graph.lose_hope(circles[-1])
-            node, turn, leads = graph.members(circles)
-            nodes.append(node)
-            homes.append(batch[node] * k + turn)
-            chief[homes[-1][leads]] = node[leads]
+            circles: list[Tensor] = []
+            while len(circles) < k:
+                leader = graph.most_connected()
+                circle = graph.circle(leader, self.max_size - 1, True)
+                if circle.size(1) == 1 and bool((leader == graph.nobody).all()):  # without friends one may still lead
+                    break
+                graph.lose_hope(circle)
+                circles.append(circle)
+            if circles:
+                node, turn, leads = graph.members(circles)
+                nodes.append(node)
+                homes.append(batch[node] * k + turn)
+                chief[homes[-1][leads]] = node[leads]
         node, home = torch.cat(nodes), torch.cat(homes)
         real = torch.bincount(home, minlength=chief.numel()) > 1
         node, home = node[real[home]], home[real[home]]

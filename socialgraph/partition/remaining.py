@@ -347,9 +347,8 @@ class DrawnGraph(PaddedGraph):
 
     def remove_edges_among(self, circle: Tensor) -> None:
         """See :meth:`RemainingGraph.remove_edges_among`."""
-        lost = self.group.hits(self.document.repeat_interleave(circle.size(1)), circle.flatten(), circle).view(
-            *circle.shape, -1
-        )
+        document = self.document.repeat_interleave(circle.size(1))
+        lost = self.group.hits(document, circle.flatten(), circle).view(*circle.shape, -1)
         for word in self.shared:
             own = word.gather(1, circle)
             lost &= (own[:, :, None] & own[:, None, :]) == 0

@@ -19,7 +19,7 @@ from socialgraph.edges import DynamicDistance, SocialEdges, StaticCentrality, St
 from socialgraph.errors import OptionError
 from socialgraph.partition.communities import Communities
 from socialgraph.partition.edge_circles import EdgeCircles
-from socialgraph.partition.expected_circles import ExpectedCircles
+from socialgraph.partition.expected_circles import DrawnHopes, ExpectedCircles
 from socialgraph.partition.k_core import KCore
 from socialgraph.partition.label_propagation import LabelPropagation
 from socialgraph.partition.leiden import Leiden
@@ -506,6 +506,14 @@ def test_expected_circles_draw_k_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rows == [1] * 5
     assert leaders.numel() == 5
     assert torch.bincount(circles[1]).tolist() == [128] * 5
+
+
+def test_expected_circles_end_when_nobody_is_left_to_lead(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, turns, circle = random_document(300, 1), [], DrawnHopes.circle
+    monkeypatch.setattr(DrawnHopes, "circle", lambda self, *args: turns.append(1) or circle(self, *args))
+    circles, _ = ExpectedCircles(k=10_000)(SAMPLER.lazy(one), torch.zeros(300).long(), 1)
+    assert circles[0].unique().numel() > 290
+    assert 3 <= len(turns) < 100
 
 
 @pytest.mark.parametrize(("k", "max_size"), [(16, 128), (4, 9)])
