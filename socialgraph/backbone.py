@@ -147,6 +147,25 @@ def _model_file(name: str, place: str, file: str) -> Path:
         raise CheckpointError(f"{name}: no readable {file} ({first_line(error)})") from error
 
 
+def optional_file(name: str, file: str) -> Path | None:
+    """Return where a file of a backbone lies that it need not have; None where it has none.
+
+    Raises:
+        CheckpointError: the hub cannot be asked.
+    """
+    place = locate(name)
+    if Path(place).is_dir():
+        path = Path(place) / file
+        return path if path.is_file() else None
+    from transformers.utils import cached_file
+
+    try:
+        found = cached_file(place, file, _raise_exceptions_for_missing_entries=False)
+    except Exception as error:  # the hub has errors of its own
+        raise CheckpointError(f"{name}: cannot look for {file} ({first_line(error)})") from error
+    return None if found is None else Path(str(found))
+
+
 def _weight_files(name: str, place: str) -> list[Path]:
     """Return the safetensors of the folder or of the hub: one file, or the shards that an index names."""
     if Path(place).is_dir() and not (Path(place) / "model.safetensors").exists():

@@ -38,19 +38,35 @@ def read_json(file: Path) -> dict[str, Any]:
     Raises:
         CheckpointError: it is missing, no plain file, too large, or holds something else.
     """
+    value = _read_json(file)
+    if not isinstance(value, dict):
+        raise CheckpointError(f"{file}: expected a JSON object, got {type(value).__name__}")
+    return value
+
+
+def read_json_list(file: Path) -> list[dict[str, Any]]:
+    """Return the list of objects of a JSON file.
+
+    Raises:
+        CheckpointError: it is missing, no plain file, too large, or holds something else.
+    """
+    value = _read_json(file)
+    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        raise CheckpointError(f"{file}: expected a JSON list of objects")
+    return value
+
+
+def _read_json(file: Path) -> Any:
     try:
         if not file.is_file():
             raise CheckpointError(f"{file.parent}: no readable {file.name}")
         if file.stat().st_size > _MAX_JSON:
             raise CheckpointError(f"{file}: larger than {_MAX_JSON >> 20} MiB, so it is no {file.name}")
-        value = json.loads(file.read_text("utf-8"))
+        return json.loads(file.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         if isinstance(error, CheckpointError):
             raise
         raise CheckpointError(f"{file}: no readable JSON ({first_line(error)})") from error
-    if not isinstance(value, dict):
-        raise CheckpointError(f"{file}: expected a JSON object, got {type(value).__name__}")
-    return value
 
 
 def header(file: Path) -> dict[str, tuple[int, ...]]:

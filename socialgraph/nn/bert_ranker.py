@@ -107,7 +107,7 @@ class BertRanker(
             OptionError: an option out of its range.
         """
         bert = load_bert(backbone)
-        model = cls(**{**bert_options(bert.config), **cls.token_options(backbone), "backbone": backbone, **options})
+        model = cls(**{**bert_options(bert.config), **cls.backbone_options(backbone), "backbone": backbone, **options})
         copy_bert(bert, model.embedding, cast("list[BertConv]", list(model.layers)))
         if isinstance(score := getattr(model, "score", None), torch.nn.Linear):
             copy_score(backbone, score)
@@ -115,8 +115,8 @@ class BertRanker(
         return model
 
     @classmethod
-    def token_options(cls, backbone: str) -> dict[str, Any]:
-        """Return the arguments of the class that the backbone's tokenizer decides."""
+    def backbone_options(cls, backbone: str) -> dict[str, Any]:
+        """Return the arguments of the class that the backbone's files decide: here its tokenizer."""
         cls_token_id, sep_token_id = special_tokens(backbone)
         return {"cls_token_id": cls_token_id, "sep_token_id": sep_token_id}
 

@@ -7,7 +7,8 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch_geometric.utils import cumsum
 
-from socialgraph.nn.late_interaction import LateInteraction, PassageVectors, QueryVectors, max_similarity
+from socialgraph.nn.bi_encoder import PassageVectors, QueryVectors
+from socialgraph.nn.late_interaction import LateInteraction, max_similarity
 
 
 class ColBERT(LateInteraction):
@@ -24,7 +25,7 @@ class ColBERT(LateInteraction):
     """
 
     def match(self, query: QueryVectors, passages: PassageVectors, relevance: Tensor | None = None) -> Tensor:
-        """Return the score of each document, ``[B]``, from vectors alone."""
+        """Return the score of each document, ``[B]``, from vectors alone; without a passage it is 0."""
         first, end = passages.document_ptr[:-1], passages.document_ptr[1:]
         rows = cumsum(passages.size)
         start = F.pad(passages.start, (0, 1))[first]  # the pad is for empty documents at the end

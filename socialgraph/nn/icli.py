@@ -12,13 +12,8 @@ from torch_geometric.utils import scatter
 from socialgraph.data.selection import circle_score, ranks
 from socialgraph.errors import OptionError
 from socialgraph.nn.bert_ranker import Objective
-from socialgraph.nn.late_interaction import (
-    LateInteraction,
-    PassageVectors,
-    QueryVectors,
-    max_similarity,
-    vector_layer,
-)
+from socialgraph.nn.bi_encoder import PassageVectors, QueryVectors
+from socialgraph.nn.late_interaction import LateInteraction, max_similarity, vector_layer
 
 SELECTS = ("dot", "bm25")
 
@@ -60,7 +55,7 @@ class ICLI(LateInteraction):
             raise OptionError(f"passages must be at least 1, got {passages}")
         self.select = select
         self.reads_relevance = select == "bm25"
-        self.cls_size = self.token_vector.out_features
+        self.cls_size = self.token_size
         self.cls_vector = vector_layer(self.layers[0], self.cls_size)
         self.place_weight = torch.nn.Parameter(torch.full((passages,), 1 / passages))
         self.sigma = torch.nn.Parameter(torch.ones(2))
@@ -78,7 +73,7 @@ class ICLI(LateInteraction):
         return (losses / (2 * variance) + torch.log1p(variance)).sum()
 
     def match(self, query: QueryVectors, passages: PassageVectors, relevance: Tensor | None = None) -> Tensor:
-        """Return the score of each document, ``[B]``, from vectors alone."""
+        """Return the score of each document, ``[B]``, from vectors alone; without a passage it is 0."""
         score = passage_dots(query, passages) if relevance is None else relevance
         is_first = torch.zeros_like(score, dtype=torch.bool)
         is_first[passages.document_ptr[:-1][passages.document_ptr.diff() > 0]] = True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import string
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -15,45 +14,11 @@ from torch_geometric.utils import cumsum
 from socialgraph.backbone import load_tokenizer
 from socialgraph.errors import CheckpointError, OptionError
 from socialgraph.nn.bert_conv import BertConv
-from socialgraph.nn.bert_ranker import BertRanker
+from socialgraph.nn.bi_encoder import BiEncoder, PassageVectors, QueryVectors
 from socialgraph.nn.sequences import passage_sequences, query_sequences
 
 #: segments are cut into pieces of this many tokens
 PIECE = 32
-
-
-@dataclass(frozen=True)
-class QueryVectors:
-    """Vectors of B queries.
-
-    Attributes:
-        token: of each query's tokens, length 1, ``[B, query length, D]`` float32.
-        cls: of each query's [CLS], ``[B, F]`` float32; F is 0 where the model has none.
-    """
-
-    token: Tensor
-    cls: Tensor
-
-
-@dataclass(frozen=True)
-class PassageVectors:
-    """Vectors of the C passages of B documents: rows of a table of token vectors.
-
-    Attributes:
-        token: the table, ``[T, D]``. It may hold more than these passages, in half precision, on another device.
-        start: each passage's first row, ``[C]``. A document's passages lie one after the other.
-        size: each passage's rows, at least 1, ``[C]``.
-        cls: of each passage's [CLS], ``[C, F]`` float32; F is 0 where the model has none.
-        document: each passage's document, sorted, ``[C]``.
-        document_ptr: bounds of the documents among the passages, ``[B + 1]``.
-    """
-
-    token: Tensor
-    start: Tensor
-    size: Tensor
-    cls: Tensor
-    document: Tensor
-    document_ptr: Tensor
 
 
 def max_similarity(query: Tensor, token: Tensor, start: Tensor, size: Tensor, owner: Tensor) -> Tensor:
@@ -85,7 +50,7 @@ def max_similarity(query: Tensor, token: Tensor, start: Tensor, size: Tensor, ow
     return best.masked_fill(size[:, None] == 0, 0.0).sum(1)
 
 
-class LateInteraction(BertRanker):
+class LateInteraction(BiEncoder):
     """Base of the models that compare vectors of tokens: a BERT, a linear layer, vectors of length 1.
 
     Khattab and Zaharia, "ColBERT: Efficient and Effective Passage Search via Contextualized Late Interaction over
@@ -94,8 +59,7 @@ class LateInteraction(BertRanker):
     [MASK] whose vectors count, and no vectors of punctuation in documents. Different here: a query's tokens hear its
     [MASK]s, which the released code hides from them.
 
-    :meth:`encode` knows nothing of queries, so its vectors can be stored, see
-    :func:`~socialgraph.ranking.encode_collection`. A subclass implements :meth:`match`.
+    A subclass implements :meth:`match`.
 
     Args:
         size: width D of a vector.
@@ -109,9 +73,6 @@ class LateInteraction(BertRanker):
     Raises:
         OptionError: an option out of its range.
     """
-
-    #: whether :meth:`match` reads the passages' relevance by BM25
-    reads_relevance = False
 
     def __init__(
         self,
@@ -134,10 +95,10 @@ class LateInteraction(BertRanker):
         self.document_marker = document_marker
         self.register_buffer("punctuation", torch.tensor(punctuation or [], dtype=torch.long), persistent=False)
         self.token_vector = vector_layer(self.layers[0], size)
-        self.cls_size = 0  # F; a model with vectors of [CLS] says how wide they are
+        self.token_size = size
 
     @classmethod
-    def token_options(cls, backbone: str) -> dict[str, Any]:
+    def backbone_options(cls, backbone: str) -> dict[str, Any]:
         """Return the arguments of the class that the backbone's tokenizer decides.
 
         Raises:
@@ -149,35 +110,12 @@ class LateInteraction(BertRanker):
         vocabulary = tokenizer.get_vocab()
         markers = (vocabulary.get("[unused0]"), vocabulary.get("[unused1]"))
         return {
-            **super().token_options(backbone),
+            **super().backbone_options(backbone),
             "mask_token_id": tokenizer.mask_token_id,
             "query_marker": markers[0] if None not in markers else None,
             "document_marker": markers[1] if None not in markers else None,
             "punctuation": sorted(vocabulary[sign] for sign in string.punctuation if sign in vocabulary),
         }
-
-    def scores(self, graph: Data) -> Tensor:
-        """Return the score of each document, ``[B]``; without a passage it is 0.
-
-        Args:
-            graph: with the attributes that :func:`~socialgraph.nn.circle_sequences` names. All its circles are
-                read as passages.
-        """
-        return self.match(self.encode_queries(graph), self.encode(graph), self.relevance(graph))
-
-    def match(self, query: QueryVectors, passages: PassageVectors, relevance: Tensor | None = None) -> Tensor:
-        """Return the score of each document, ``[B]``, from vectors alone.
-
-        Args:
-            query: of each document's query, ``B`` of them.
-            passages: of the documents.
-            relevance: of each passage by BM25, ``[C]``, where the model reads it.
-        """
-        raise NotImplementedError
-
-    def relevance(self, graph: Data) -> Tensor | None:
-        """Return what :meth:`match` needs of a graph beside vectors: nothing, for most."""
-        return None
 
     def encode_queries(self, graph: Data) -> QueryVectors:
         """Return the vectors of each document's query.

@@ -124,26 +124,44 @@ def passage_sequences(graph: Data, cls: int, sep: int, marker: int | None = None
     batch = getattr(graph, "batch", None)
     document = torch.zeros_like(graph.leader_index) if batch is None else batch[graph.leader_index]
     size = torch.bincount(circle, minlength=graph.leader_index.numel())
-    first = 1 if marker is None else 2  # the place of the first member
+    return _framed(graph.input_ids[node], size, document, graph.query_length.numel(), cls, sep, marker)
+
+
+def bare_query_sequences(graph: Data, cls: int, sep: int) -> Sequences:
+    """Lay out the query of every document alone, ``[CLS] query [SEP]``, all in segment 0.
+
+    Args:
+        graph: with ``query_ids`` and ``query_length``.
+        cls: id of [CLS].
+        sep: id of [SEP].
+    """
+    document = torch.arange(graph.query_length.numel(), device=graph.query_length.device)
+    return _framed(graph.query_ids, graph.query_length, document, document.numel(), cls, sep)
+
+
+def _framed(
+    words: Tensor, size: Tensor, document: Tensor, documents: int, cls: int, sep: int, marker: int | None = None
+) -> Sequences:
+    """Frame texts, ``[CLS] marker text [SEP]``: their words one after the other, the size and document of each."""
+    first = 1 if marker is None else 2  # the place of the first word
     ptr = cumsum(size + first + 1)
     start = ptr[:-1]
     owner = torch.repeat_interleave(ptr.diff())
-    position = torch.arange(owner.numel(), device=owner.device) - start[owner]
-
-    token = torch.full_like(position, sep)
+    token = torch.full_like(owner, sep)
     token[start] = cls
     if marker is not None:
         token[start + 1] = marker
-    # Members are sorted by circle: only what frames them pushes them apart.
-    token[torch.arange(node.numel(), device=node.device) + circle * (first + 1) + first] = graph.input_ids[node]
+    # Words stand as they come: only what frames the texts pushes them apart.
+    text = torch.repeat_interleave(size)
+    token[torch.arange(words.numel(), device=words.device) + text * (first + 1) + first] = words
     return Sequences(
         token=token,
-        position=position,
+        position=torch.arange(owner.numel(), device=owner.device) - start[owner],
         segment=torch.zeros_like(token),
         ptr=ptr,
         leader=start,
         document=document,
-        document_ptr=cumsum(torch.bincount(document, minlength=graph.query_length.numel())),
+        document_ptr=cumsum(torch.bincount(document, minlength=documents)),
     )
 
 

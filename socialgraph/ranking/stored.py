@@ -38,7 +38,7 @@ from socialgraph.data.collection import Queries, Run, first_ids
 from socialgraph.data.collection import identity as collection_identity
 from socialgraph.data.files import atomic_write
 from socialgraph.errors import CheckpointError, InputError, OptionError, first_line
-from socialgraph.nn.late_interaction import LateInteraction, PassageVectors, QueryVectors
+from socialgraph.nn.bi_encoder import BiEncoder, PassageVectors, QueryVectors
 from socialgraph.ranking import processes
 from socialgraph.ranking.journal import Journal, digest, graphs_of, identity_of, short, write_all, writing
 from socialgraph.ranking.memory import Halving
@@ -84,7 +84,7 @@ class VectorStore:
         except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
             raise CheckpointError(f"{self.folder}: not a whole store of vectors ({first_line(error)})") from error
 
-    def check(self, model: LateInteraction, builder: GraphBuilder) -> None:
+    def check(self, model: BiEncoder, builder: GraphBuilder) -> None:
         """Refuse a model or a builder that is not the one of the store.
 
         Raises:
@@ -127,7 +127,7 @@ class VectorStore:
 
 
 def encode_collection(
-    model: LateInteraction,
+    model: BiEncoder,
     builder: GraphBuilder,
     document_ids: Sequence[str],
     folder: str | os.PathLike[str],
@@ -195,7 +195,7 @@ def encode_collection(
 
 
 def _encode(
-    model: LateInteraction,
+    model: BiEncoder,
     builder: GraphBuilder,
     about: dict[str, Any],
     part: Path,
@@ -204,7 +204,7 @@ def _encode(
     progress: bool,
 ) -> None:
     """Write a store into a folder in ``part``, or what is missing of it; a journal beside it tells what is there."""
-    ids, width = about["documents"], model.token_vector.out_features
+    ids, width = about["documents"], model.token_size
     texts = {"documents": digest(ids), "texts": collection_identity(builder.documents)}
     identity = {**about, **texts, "token_budget": token_budget, "bf16": bf16}
     size = 0
@@ -255,7 +255,7 @@ def _encode(
 
 @torch.inference_mode()
 def rerank_stored(
-    model: LateInteraction,
+    model: BiEncoder,
     store: VectorStore,
     builder: GraphBuilder,
     queries: Queries,

@@ -133,7 +133,7 @@ def test_scores_are_those_of_plain_loops(tiny_bert, markers):
 
 def test_the_tokenizer_decides_markers_and_punctuation(tiny_bert, tmp_path):
     folder, _ = tiny_bert
-    plain = ColBERT.token_options(folder)
+    plain = ColBERT.backbone_options(folder)
     assert plain == {
         "cls_token_id": 2, "sep_token_id": 3, "mask_token_id": 4,
         "query_marker": None, "document_marker": None, "punctuation": [],
@@ -146,7 +146,7 @@ def test_the_tokenizer_decides_markers_and_punctuation(tiny_bert, tmp_path):
     BertTokenizerFast(vocab=str(tmp_path / "other" / "vocab.txt")).save_pretrained(tmp_path / "other")
     config = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "other" / "config.json").write_text(json.dumps(config))
-    other = ColBERT.token_options(str(tmp_path / "other"))
+    other = ColBERT.backbone_options(str(tmp_path / "other"))
     assert (other["query_marker"], other["document_marker"], other["punctuation"]) == (1, 2, [7, 9])
     assert len(string.punctuation) == 32
 

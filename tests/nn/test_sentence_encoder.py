@@ -1,0 +1,178 @@
+"""The sentence encoder against sentence-transformers' own vectors, over windows and over circles."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from conftest import document_batch
+from sentence_transformers import SentenceTransformer
+from test_colbert import CLS, SEP, passage_batch, passage_texts, shaken
+from torch_geometric.data import Batch, Data
+
+from socialgraph.backbone import locate
+from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
+from socialgraph.errors import CheckpointError, OptionError
+from socialgraph.nn import SentenceEncoder
+from socialgraph.partition import Windows
+from socialgraph.ranking import encode_collection, rerank, rerank_stored
+
+POOLINGS = {
+    "mean": {"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False},
+    "cls": {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False},
+    "max": {"pooling_mode_max_tokens": True},
+    "mean_sqrt_len_tokens": {"pooling_mode_mean_sqrt_len_tokens": True},
+}
+
+
+def with_pooling(folder: str, **pooling: object) -> str:
+    """Make a sentence encoder of a BERT's folder, as sentence-transformers saves one."""
+    kinds = [("Transformer", ""), ("Pooling", "1_Pooling"), ("Normalize", "2_Normalize")]
+    modules = [
+        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for i, (kind, path) in enumerate(kinds)
+    ]
+    Path(folder, "modules.json").write_text(json.dumps(modules))
+    for _, path in kinds:
+        Path(folder, path).mkdir(exist_ok=True)
+    Path(folder, "1_Pooling", "config.json").write_text(json.dumps({"word_embedding_dimension": 32, **pooling}))
+    return folder
+
+
+def their_vectors(theirs: SentenceTransformer, texts: list[list[int]]) -> torch.Tensor:
+    """Return sentence-transformers' vectors of texts that are word pieces already, padded together."""
+    longest = max(map(len, texts))
+    ids = torch.tensor([text + [0] * (longest - len(text)) for text in texts])
+    mask = torch.tensor([[1] * len(text) + [0] * (longest - len(text)) for text in texts])
+    features = {"input_ids": ids, "attention_mask": mask, "token_type_ids": torch.zeros_like(ids)}
+    with torch.no_grad():
+        return theirs(features)["sentence_embedding"]
+
+
+def their_scores(theirs, batch, reduce):
+    """Return documents' scores by sentence-transformers: its cosine of the query and each circle."""
+    found = []
+    for graph in batch.to_data_list():
+        texts = passage_texts(graph)
+        if not texts:
+            found.append(-1.0)
+            continue
+        vectors = their_vectors(theirs, [[CLS, *graph.query_ids.tolist(), SEP], *texts])
+        found.append(float(reduce(theirs.similarity(vectors[:1], vectors[1:])[0])))
+    return torch.tensor(found)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("readout", ["max", "mean"])
+@pytest.mark.parametrize("circles", [False, True])
+def test_scores_are_those_of_sentence_transformers(tiny_bert, pooling, readout, circles):
+    folder = with_pooling(tiny_bert[0], **POOLINGS[pooling])
+    theirs = SentenceTransformer(folder, device="cpu")
+    batch = document_batch() if circles else passage_batch()
+    model = SentenceEncoder.from_backbone(folder, readout=readout).eval()
+    assert model.pooling == pooling.removesuffix("_sqrt_len_tokens")
+    with torch.no_grad():
+        found = model(batch)
+    expected = their_scores(theirs, batch, torch.max if readout == "max" else torch.mean)
+    torch.testing.assert_close(found, expected, atol=1e-4, rtol=0)
+    assert found.unique().numel() == 4
+
+
+def test_minilm_scores_windows_as_sentence_transformers_does():
+    theirs = SentenceTransformer(locate("minilm"), device="cpu")
+    texts = {"a": "The otter lives near the river. " * 30, "b": "A storm came up in the night. " * 25}
+    documents = {name: Document(name, text) for name, text in texts.items()}
+    tokens = Tokens("minilm", 256, 64)
+    statistics = TermStatistics.count(map(tokens.document, documents.values()), tokens.vocab_size)
+    builder = GraphBuilder(documents, tokens, statistics, passages=Windows(128))
+    batch = builder([("q", "where do otters live?", name) for name in documents])
+    model = SentenceEncoder.from_backbone("minilm").eval()
+    assert model.pooling == "mean"
+    with torch.no_grad():
+        found = model(batch)
+    expected = []
+    for graph in batch.to_data_list():
+        windows = [[101, *graph.input_ids[i : i + 128].tolist(), 102] for i in range(0, graph.num_nodes, 128)]
+        vectors = their_vectors(theirs, windows)
+        query = torch.tensor(theirs.encode("where do otters live?"))
+        expected.append(float(theirs.similarity(query, vectors).max()))
+    torch.testing.assert_close(found, torch.tensor(expected), atol=1e-4, rtol=0)
+    assert found[0] > found[1]
+
+
+@pytest.mark.parametrize("pooling", ["mean", "max", "cls"])
+def test_a_score_does_not_depend_on_the_batch(tiny_bert, pooling):
+    batch = passage_batch(lengths=(70, 0, 33, 1, 0))
+    model = shaken(SentenceEncoder.from_backbone(tiny_bert[0], pooling=pooling)).eval()
+    items = batch.to_data_list()
+    with torch.no_grad():
+        together = model(batch)
+        alone = torch.cat([model(item) for item in items])
+        backwards = model(Batch.from_data_list(items[::-1])).flip(0)
+        nothing = model(passage_batch(lengths=(0, 0)))
+        with torch.autocast("cpu", torch.bfloat16):
+            rough = model(batch)
+        bare = model.encode_queries(Data(query_ids=batch.query_ids, query_length=batch.query_length))
+    torch.testing.assert_close(together, alone, atol=1e-5, rtol=0)
+    torch.testing.assert_close(together, backwards, atol=1e-5, rtol=0)
+    assert together[[1, 4]].tolist() == nothing.tolist() == [-1, -1]
+    assert rough.dtype == torch.float32
+    torch.testing.assert_close(rough, together, atol=0.05, rtol=0)
+    torch.testing.assert_close(bare.token.norm(dim=-1), torch.ones(5, 1))
+
+
+def test_stored_vectors_give_the_same_scores(tiny_bert, tmp_path):
+    folder, _ = tiny_bert
+    texts = {f"d{n}": " ".join(f"w{(7 * i * n) % 195}" for i in range(length)) for n, length in enumerate((40, 1, 70))}
+    documents = {name: Document(name, text) for name, text in texts.items()}
+    tokens = Tokens(folder, 80, 8)
+    statistics = TermStatistics.count(map(tokens.document, documents.values()), tokens.vocab_size)
+    builder = GraphBuilder(documents, tokens, statistics, passages=Windows(16))
+    queries, candidates = {"q": "w3 w7"}, {"q": dict.fromkeys(documents, 1.0)}
+    model = SentenceEncoder.from_backbone(folder)
+    expected = rerank(model, builder, queries, candidates, progress=False)
+    store = encode_collection(model, builder, list(documents), tmp_path / "store", dtype="float32", progress=False)
+    found = rerank_stored(model, store, builder, queries, candidates, progress=False)
+    assert found["q"] == pytest.approx(expected["q"], abs=1e-5)
+    assert tuple(store.token.shape) == (3 + 1 + 5, 32)  # one vector for each window
+
+
+def test_a_backbone_without_such_files_is_pooled_by_the_mean(tiny_bert):
+    assert SentenceEncoder.from_backbone(tiny_bert[0]).pooling == "mean"
+
+
+def test_files_of_today_name_the_pooling_in_a_word(tiny_bert):
+    folder = with_pooling(tiny_bert[0], pooling_mode="cls", include_prompt=True)
+    assert SentenceEncoder.from_backbone(folder).pooling == "cls"
+
+
+def test_what_cannot_be_read_is_refused_in_one_line(tiny_bert):
+    folder = tiny_bert[0]
+    with pytest.raises(OptionError, match="pooling must be one of mean, max, cls, got 'min'"):
+        SentenceEncoder.from_backbone(folder, pooling="min")
+    with pytest.raises(OptionError, match="readout must be one of max, mean, got 'sum'"):
+        SentenceEncoder.from_backbone(folder, readout="sum")
+    for pooling, told in {
+        "weightedmean": {"pooling_mode_weightedmean_tokens": True},
+        "lasttoken": {"pooling_mode_lasttoken": True},
+        r"cls \+ max": {"pooling_mode_cls_token": True, "pooling_mode_max_tokens": True},
+    }.items():
+        with_pooling(folder, **told)
+        with pytest.raises(CheckpointError, match=f"1_Pooling/config.json: pooling must be .*, got {pooling}"):
+            SentenceEncoder.from_backbone(folder)
+    Path(folder, "1_Pooling", "config.json").unlink()
+    with pytest.raises(CheckpointError, match=r"no 1_Pooling/config\.json"):
+        SentenceEncoder.from_backbone(folder)
+    modules = json.loads(Path(folder, "modules.json").read_text())
+    for path in ("../elsewhere", "/etc", None):
+        modules[1]["path"] = path
+        Path(folder, "modules.json").write_text(json.dumps(modules))
+        with pytest.raises(CheckpointError, match="names no folder with the Pooling"):
+            SentenceEncoder.from_backbone(folder)
+    modules.append({"type": "sentence_transformers.models.Dense", "path": "2_Dense"})
+    Path(folder, "modules.json").write_text(json.dumps(modules))
+    with pytest.raises(CheckpointError, match=r"names 'Dense'; read are Transformer, Pooling and Normalize"):
+        SentenceEncoder.from_backbone(folder)
+    Path(folder, "modules.json").write_text("{}")
+    with pytest.raises(CheckpointError, match="expected a JSON list of objects"):
+        SentenceEncoder.from_backbone(folder)
