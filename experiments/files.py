@@ -18,7 +18,7 @@ from socialgraph.ranking import processes
 
 def versions() -> dict[str, str]:
     """Return what a result depends on beside the configuration."""
-    packages = ("socialgraph", "torch", "torch-geometric", "transformers", "ir-datasets", "ir-measures", "bm25s")
+    packages = ("socialgraph-ir", "torch", "torch-geometric", "transformers", "ir-datasets", "ir-measures", "bm25s")
     where = {"python": platform.python_version(), "machine": platform.machine(), "device": device()}
     return where | {package: version(package) for package in packages}
 

@@ -7,4 +7,4 @@ the leaders' views become a ranking (``ranking``). ``inspect`` shows what happen
 
 from importlib.metadata import version
 
-__version__ = version("socialgraph")
+__version__ = version("socialgraph-ir")

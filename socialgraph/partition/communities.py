@@ -146,5 +146,5 @@ def library(name: str, user: Partition, package: str = "") -> Any:
         return import_module(name)
     except ImportError:
         raise OptionError(
-            f"{type(user).__name__} needs {package or name}: pip install 'socialgraph[partitions]'"
+            f"{type(user).__name__} needs {package or name}: pip install 'socialgraph-ir[partitions]'"
         ) from None

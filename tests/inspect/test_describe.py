@@ -229,5 +229,5 @@ def test_refusals(monkeypatch):
     with pytest.raises(InputError, match="build it with GraphBuilder"):
         describe(graph)
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(OptionError, match=r"describe_all needs pandas: pip install 'socialgraph\[inspect\]'"):
+    with pytest.raises(OptionError, match=r"describe_all needs pandas: pip install 'socialgraph-ir\[inspect\]'"):
         describe_all([])

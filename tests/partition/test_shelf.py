@@ -206,7 +206,7 @@ def test_a_missing_library_says_what_to_install(name: str, monkeypatch: pytest.M
     module = {"spectral": "sklearn.cluster"}.get(name, LIBRARY[name])
     package = {"spectral": "scikit-learn"}.get(name, LIBRARY[name])
     monkeypatch.setitem(sys.modules, module, None)
-    want = f"{PARTITIONS[name].__name__} needs {package}: pip install 'socialgraph\\[partitions\\]'"
+    want = f"{PARTITIONS[name].__name__} needs {package}: pip install 'socialgraph-ir\\[partitions\\]'"
     with pytest.raises(OptionError, match=want):
         circles_of(PARTITIONS[name](), [HARD["one edge"]])
 
