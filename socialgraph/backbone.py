@@ -27,8 +27,6 @@ from socialgraph.model_files import (
 OFFLINE = "minilm"
 #: sha256 of its model.safetensors (all-MiniLM-L6-v2: a BERT of 6 layers x 384)
 OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-#: the pooler serves next-sentence prediction; nothing here reads it
-_UNUSED = ("pooler.", "cls.")
 #: what is read of a BERT's config.json. All else is not: the library would load adapters, quantisers, other files and
 #: attention kernels that a config names.
 _READ = (*COUNTS, *SHARES, *POSITIVE, "hidden_act", "pad_token_id")
@@ -60,25 +58,31 @@ def locate(name: str) -> str:
     return str(folder)
 
 
-def load_bert(name: str) -> Any:
+def load_bert(name: str, segments: int = 1) -> Any:
     """Return a ``transformers.BertModel`` without pooler, in evaluation mode, in float32.
 
     Only safetensors and JSON are read, no pickle and no code; of config.json only what makes a BERT. All sizes that it
-    names are compared with the weights before memory is taken.
+    names are compared with the weights, and with the tokenizer, before memory is taken.
 
     Args:
         name: "minilm", a hub id such as "bert-base-uncased", or a folder.
+        segments: how many it must tell apart: 2 where query and document stand in one sequence.
 
     Raises:
         CheckpointError: nothing is there, it is not a BERT, it has no safetensors, or weights are missing, of another
-            shape, or not finite.
+            shape, or not finite; it tells fewer segments apart, or the tokenizer has words that it does not know.
     """
     from transformers import BertModel
     from transformers.utils import logging
 
     place = locate(name)
-    config = _bert_config(name, _model_file(name, place, "config.json"))
-    found = {_new_name(key): value for file in _weight_files(name, place) for key, value in header(file).items()}
+    config = _bert_config(name, model_file(name, place, "config.json"))
+    if config.type_vocab_size < segments:
+        told = f"'type_vocab_size' is {config.type_vocab_size}, so it cannot tell query and document apart"
+        raise CheckpointError(f"{name}: config.json: {told}; take a BERT with {segments}")
+    if (words := max(load_tokenizer(name).get_vocab().values(), default=-1) + 1) > config.vocab_size:
+        raise CheckpointError(f"{name}: the tokenizer has {words} words, the BERT knows {config.vocab_size} of them")
+    found = {_new_name(key): value for file in weight_files(name, place) for key, value in header(file).items()}
     numbers = [int(match[1]) for key in found if (match := re.match(r"encoder\.layer\.(\d+)\.", key))]
     if config.num_hidden_layers > max(numbers, default=-1) + 1:
         layers = f"num_hidden_layers is {config.num_hidden_layers}, the weights have {max(numbers, default=-1) + 1}"
@@ -135,8 +139,12 @@ def _bert_config(name: str, file: Path) -> Any:
         raise CheckpointError(f"{name}: no readable config.json ({first_line(error)})") from error
 
 
-def _model_file(name: str, place: str, file: str) -> Path:
-    """Return where a file of the folder or of the hub lies."""
+def model_file(name: str, place: str, file: str) -> Path:
+    """Return where a file of the folder or of the hub lies.
+
+    Raises:
+        CheckpointError: the hub has none.
+    """
     if Path(place).is_dir():
         return Path(place) / file
     from transformers.utils import cached_file
@@ -166,7 +174,7 @@ def optional_file(name: str, file: str) -> Path | None:
     return None if found is None else Path(str(found))
 
 
-def _weight_files(name: str, place: str) -> list[Path]:
+def weight_files(name: str, place: str) -> list[Path]:
     """Return the safetensors of the folder or of the hub: one file, or the shards that an index names."""
     if Path(place).is_dir() and not (Path(place) / "model.safetensors").exists():
         index = Path(place) / "model.safetensors.index.json"
@@ -177,7 +185,7 @@ def _weight_files(name: str, place: str) -> list[Path]:
         if not all(re.fullmatch(r"[\w.-]+\.safetensors", shard) for shard in shards) or not shards:
             raise CheckpointError(f"{index}: 'weight_map' must name safetensors files in this folder, and nothing else")
         return [Path(place) / shard for shard in shards]
-    return [_model_file(name, place, "model.safetensors")]
+    return [model_file(name, place, "model.safetensors")]
 
 
 def _is_name(value: object) -> bool:

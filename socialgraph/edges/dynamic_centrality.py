@@ -57,7 +57,7 @@ class DynamicCentrality(Centrality):
         self.top = top
         self.bf16 = bf16
         self.cls, self.sep = special_tokens(backbone)
-        bert = load_bert(backbone)
+        bert = load_bert(backbone, segments=2)
         # Of the last layer only the attention's queries and keys are needed.
         self.last = bert.encoder.layer[-1].attention.self
         bert.encoder.layer = bert.encoder.layer[:-1]

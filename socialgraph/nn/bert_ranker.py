@@ -18,7 +18,7 @@ from socialgraph.backbone import load_bert, special_tokens
 from socialgraph.errors import CheckpointError, OptionError, first_line, is_whole
 from socialgraph.model_files import check_finite, check_number, check_shapes, header, no_safetensors, read_json
 from socialgraph.nn.bert_conv import BertConv
-from socialgraph.nn.bert_weights import bert_options, copy_bert, copy_score
+from socialgraph.nn.bert_weights import bert_options, copy_bert, copy_classifier, copy_score, is_cross_encoder
 from socialgraph.nn.embedding import BertEmbedding
 from socialgraph.nn.sequences import Sequences
 
@@ -55,10 +55,14 @@ class BertRanker(
         cls_token_id: id of [CLS].
         sep_token_id: id of [SEP].
         backbone: name of the BERT it started from, kept for the tokenizer.
+        pooler: put BERT's pooler, tanh(W h + b), behind the last states of all leaders, before anything reads them: as
+            a cross-encoder of transformers does before its classifier.
         attention: backend of :func:`~socialgraph.nn.segment_attention` (of a sparse transformer,
             :func:`~socialgraph.nn.masked_attention`); None chooses by device.
     """
 
+    #: kinds of segments that BERT must tell apart: query and document, in one sequence
+    segments = 2
     #: names of the stages of training, in their order; most models have one
     stages: tuple[str, ...] = ("ranking",)
 
@@ -76,6 +80,7 @@ class BertRanker(
         cls_token_id: int = 101,
         sep_token_id: int = 102,
         backbone: str | None = None,
+        pooler: bool = False,
         attention: str | None = None,
     ) -> None:
         super().__init__()
@@ -92,24 +97,31 @@ class BertRanker(
         self.layers = torch.nn.ModuleList(
             BertConv(hidden_size, num_heads, intermediate_size, dropout, layer_norm_eps) for _ in range(num_layers)
         )
+        self.pooler = torch.nn.Linear(hidden_size, hidden_size) if pooler else None
 
     @classmethod
     def from_backbone(cls, backbone: str = "minilm", **options: Any) -> Self:
         """Return a model that starts from a pre-trained BERT.
 
         Args:
-            backbone: "minilm" (extra ``offline``), a hub id such as "bert-base-uncased", or a folder. A folder may hold
-                a linear layer over [CLS] beside its BERT, see :func:`~socialgraph.nn.bert_weights.copy_score`.
+            backbone: "minilm" (extra ``offline``), a hub id such as "bert-base-uncased", or a folder. What it knows of
+                scores is taken along: a cross-encoder such as "cross-encoder/ms-marco-MiniLM-L6-v2" brings its pooler
+                and classifier, see :func:`~socialgraph.nn.bert_weights.copy_classifier`; and a folder may hold a
+                linear layer over [CLS] beside its BERT, see :func:`~socialgraph.nn.bert_weights.copy_score`.
             options: arguments of the class that are not the BERT's own.
 
         Raises:
             CheckpointError: the backbone cannot be loaded or is not a BERT.
             OptionError: an option out of its range.
         """
-        bert = load_bert(backbone)
+        bert = load_bert(backbone, cls.segments)
         model = cls(**{**bert_options(bert.config), **cls.backbone_options(backbone), "backbone": backbone, **options})
         copy_bert(bert, model.embedding, cast("list[BertConv]", list(model.layers)))
-        if isinstance(score := getattr(model, "score", None), torch.nn.Linear):
+        score = getattr(model, "score", None)
+        if model.pooler is not None:
+            layer = score if isinstance(score, torch.nn.Linear) else score_layer(bert.config.hidden_size)
+            copy_classifier(backbone, model.pooler, layer)
+        elif isinstance(score, torch.nn.Linear):
             copy_score(backbone, score)
         model.start()
         return model
@@ -118,7 +130,8 @@ class BertRanker(
     def backbone_options(cls, backbone: str) -> dict[str, Any]:
         """Return the arguments of the class that the backbone's files decide: here its tokenizer."""
         cls_token_id, sep_token_id = special_tokens(backbone)
-        return {"cls_token_id": cls_token_id, "sep_token_id": sep_token_id}
+        head = {"pooler": True} if is_cross_encoder(backbone) else {}
+        return {"cls_token_id": cls_token_id, "sep_token_id": sep_token_id, **head}
 
     def start(self) -> None:
         """Set weights of a subclass's own that begin as copies of BERT's; called once BERT's are there."""
@@ -161,12 +174,19 @@ class BertRanker(
         return x
 
     def leaders(self, sequences: Sequences) -> Tensor:
-        """Return BERT's last states of the leaders, ``[C, E]``; the last layer computes no other."""
+        """Return what :meth:`pooled` makes of BERT's last states of the leaders, ``[C, E]``.
+
+        The last layer computes no other.
+        """
         x = self.embedding(sequences.token, sequences.position, sequences.segment)
         for number, layer in enumerate(self.layers[:-1]):
             x = self.call(number, cast(BertConv, layer).circles, x, sequences.segments, self.attention)
         last = cast(BertConv, self.layers[-1])
-        return self.call(len(self.layers) - 1, last.leaders, x, sequences.ptr, sequences.leader)
+        return self.pooled(self.call(len(self.layers) - 1, last.leaders, x, sequences.ptr, sequences.leader))
+
+    def pooled(self, states: Tensor) -> Tensor:
+        """Return last states as a cross-encoder's classifier reads them, through its pooler; else as they are."""
+        return states if self.pooler is None else torch.tanh(self.pooler(states))
 
     def call(self, number: int, function: Callable[..., Any], *inputs: Any) -> Any:
         """Call what layer ``number`` does: compiled, and recomputed in the backward pass, if it should be."""

@@ -7,16 +7,23 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import safe_open
 from safetensors.torch import load_model
+from torch import Tensor
 
-from socialgraph.backbone import locate
+from socialgraph.backbone import locate, model_file, weight_files
 from socialgraph.errors import CheckpointError
-from socialgraph.model_files import check_finite, check_shapes, header
+from socialgraph.model_files import check_finite, check_shapes, header, read_json
 from socialgraph.nn.bert_conv import BertConv
 from socialgraph.nn.embedding import BertEmbedding
 
 #: the linear layer of a passage ranker, beside its BERT
 SCORE = "score.safetensors"
+
+#: a cross-encoder as transformers and sentence-transformers save one, and what stands behind its BERT
+CROSS_ENCODER = "BertForSequenceClassification"
+POOLER = "bert.pooler.dense"
+CLASSIFIER = "classifier"
 
 #: ours -> BERT's
 EMBEDDING_NAMES = {
@@ -101,3 +108,54 @@ def copy_score(backbone: str, layer: torch.nn.Linear) -> None:
         check_shapes(str(file), layer.state_dict(), header(file))
         load_model(layer, file)
         check_finite(str(file), layer)
+
+
+def is_cross_encoder(backbone: str) -> bool:
+    """Whether a backbone's config.json says that it is a ``BertForSequenceClassification``."""
+    architectures = read_json(model_file(backbone, locate(backbone), "config.json")).get("architectures")
+    return isinstance(architectures, list) and CROSS_ENCODER in architectures
+
+
+@torch.no_grad()
+def copy_classifier(backbone: str, pooler: torch.nn.Linear, score: torch.nn.Linear) -> None:
+    r"""Copy what a cross-encoder has behind its BERT, so that a passage's score is its logit.
+
+    .. math:: s = w^\top \tanh(W h_{CLS} + b) + c
+
+    A checkpoint with two labels, 0 for irrelevant and 1 for relevant, as monoBERT, gives the difference of its logits:
+    the log odds of relevance, by which its probabilities rank too. The order of a score is all that counts here, so
+    the activation that sentence-transformers puts behind the logit is left out.
+
+    Args:
+        backbone: see :func:`is_cross_encoder`.
+        pooler: W, b.
+        score: w, c.
+
+    Raises:
+        CheckpointError: weights are missing, of another shape or not finite, or there are more than two labels.
+    """
+    wanted = {f"{part}.{kind}" for part in (POOLER, CLASSIFIER) for kind in ("weight", "bias")}
+    place = {key: file for file in weight_files(backbone, locate(backbone)) for key in header(file) if key in wanted}
+    missing = sorted(wanted - place.keys())
+    if missing:
+        raise CheckpointError(f"{backbone}: not a whole {CROSS_ENCODER}, the weight {missing[0]!r} is missing")
+    found = {key: header(file)[key] for key, file in place.items()}
+    labels = found[f"{CLASSIFIER}.bias"][0]
+    if labels not in (1, 2):
+        raise CheckpointError(
+            f"{backbone}: a classifier of {labels} labels; a ranker has one, or two (irrelevant, relevant). To start "
+            "from its BERT alone, save that: transformers.BertModel.from_pretrained(name).save_pretrained(folder)"
+        )
+    meta = {f"{POOLER}.{k}": v for k, v in pooler.state_dict().items()}
+    meta |= {f"{CLASSIFIER}.{k}": v.expand(labels, *v.shape[1:]) for k, v in score.state_dict().items()}
+    check_shapes(backbone, meta, found)
+    weights: dict[str, Tensor] = {}
+    for key, file in place.items():
+        with safe_open(file, framework="pt") as opened:
+            weights[key] = opened.get_tensor(key)
+    for kind in ("weight", "bias"):
+        logits = weights[f"{CLASSIFIER}.{kind}"].float()
+        getattr(score, kind).copy_(logits if labels == 1 else logits[1:] - logits[:1])
+        getattr(pooler, kind).copy_(weights[f"{POOLER}.{kind}"])
+    for part in (pooler, score):
+        check_finite(backbone, part)

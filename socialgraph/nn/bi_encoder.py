@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from torch import Tensor
 from torch_geometric.data import Data
@@ -56,12 +57,19 @@ class BiEncoder(BertRanker):
         bert: arguments of :class:`~socialgraph.nn.BertRanker`.
     """
 
+    #: query and passages are no sequence's two segments
+    segments = 1
     #: whether :meth:`match` reads the passages' relevance by BM25
     reads_relevance = False
     #: D, width of a token's vector
     token_size: int
     #: F, width of a [CLS]'s vector; most models have none
     cls_size = 0
+
+    @classmethod
+    def backbone_options(cls, backbone: str) -> dict[str, Any]:
+        """Return the arguments of the class that the backbone's files decide; vectors are made without its pooler."""
+        return {key: value for key, value in super().backbone_options(backbone).items() if key != "pooler"}
 
     def scores(self, graph: Data) -> Tensor:
         """Return the score of each document, ``[B]``.

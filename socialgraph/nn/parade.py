@@ -21,6 +21,10 @@ class PARADE(BertRanker):
     fine-tuned on MS MARCO passages; the passages are those of the graph (128 tokens without overlap in Socialformer's
     experiments, 225 tokens with a stride of 200 in PARADE's own).
 
+    Where the backbone is a cross-encoder, its pooler stands behind each passage's [CLS], before passages are pooled,
+    and its classifier is the linear layer: before training the score of ``readout="mean"`` is the mean of the scores
+    that the cross-encoder gives the passages.
+
     It is a Socialformer without friend circles and without inter-circle interaction.
 
     Args:

@@ -29,6 +29,10 @@ class Socialformer(BertRanker):
     A token that belongs to two circles has two states, which never merge: only leaders carry news across.
     A document without tokens has no circle; its pooled state is 0 and its score is the linear layer's bias.
 
+    Where the backbone is a cross-encoder, its pooler stands between the last block and the readout, and its classifier
+    is the linear layer: before training, with ``readout="mean"`` and leaders that are [CLS], a document's score is the
+    mean of the scores that the cross-encoder gives its circles and passages.
+
     Args:
         inter_circle: False leaves the leaders' talk out (an ablation).
         inter_heads: heads of the inter-circle transformer; as the BERT by default.
@@ -101,7 +105,7 @@ class Socialformer(BertRanker):
         for number, intra in enumerate(self.layers):
             inter = self.inter[0 if self.inter_shared else number] if len(self.inter) else None
             x, view = self.call(number, self._block, intra, inter, x, sequences, number == len(self.layers) - 1)
-        pooled: Tensor = self.readout(view, sequences.document, sequences.document_ptr.numel() - 1)
+        pooled: Tensor = self.readout(self.pooled(view), sequences.document, sequences.document_ptr.numel() - 1)
         return pooled
 
     def _block(

@@ -81,7 +81,7 @@ class SparseTransformer(BertRanker):
         return score.squeeze(-1)
 
     def documents(self, graph: Data) -> Tensor:
-        """Return the last state of each document's [CLS], ``[B, E]``; the last layer computes no other."""
+        """Return the last state of each document's [CLS], pooled, ``[B, E]``; the last layer computes no other."""
         if self.own_global and "hub_mask" not in graph:
             raise InputError("own_global=True needs hub_mask in the graph; take edges that say who is a hub")
         batch = getattr(graph, "batch", None)
@@ -99,7 +99,7 @@ class SparseTransformer(BertRanker):
         x = self.embedding(graph.input_ids, node - ptr[batch], graph.segment)
         for number in range(len(self.layers)):
             x = self.call(number, self._layer, number, x, everybody if number < len(self.layers) - 1 else leaders)
-        return x
+        return self.pooled(x)
 
     def _listeners(self, attend: Attend, node: Tensor | None, hub_mask: Tensor, ptr: Tensor) -> Listeners:
         hub = hub_mask.nonzero().flatten()

@@ -21,8 +21,8 @@ class VanillaBERT(BertRanker):
     Rodrigo Nogueira and Kyunghyun Cho, "Passage Re-ranking with BERT", 2019; for documents, where the passage is the
     first, it is the BERT-FirstP of Zhuyun Dai and Jamie Callan, "Deeper Text Understanding for IR with Contextual
     Neural Language Modeling", SIGIR 2019. Taken from them: what is read, and a score from [CLS]. Different here, as in
-    all models: BERT's last state of [CLS] goes into the linear layer without BERT's pooler, and its one number is
-    trained by a ranking loss, not two by classification.
+    all models: BERT's last state of [CLS] goes into the linear layer without BERT's pooler, unless the backbone is a
+    cross-encoder, and its one number is trained by a ranking loss, not two by classification.
 
     What is read is the graph's first circle of each document: with the partition :class:`~socialgraph.partition.Whole`
     as much of it as fits.

@@ -51,7 +51,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 #: how the names of BERT's parameters begin, in every :class:`~socialgraph.nn.BertRanker`
-BERT = ("embedding.", "layers.")
+BERT = ("embedding.", "layers.", "pooler.")
 
 #: what the paper says (section 4.3), and what keeps the library quiet
 DEFAULTS: dict[str, Any] = {
