@@ -9,7 +9,7 @@ Every matrix is l x l with a zero diagonal: a token is no friend of itself.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -194,17 +194,39 @@ def _circle(left: dict[int, set[int]], max_size: int, keep: str, weight: Matrix 
     """Find the next circle: the node of highest degree and its neighbours.
 
     Rules: of equal degrees the lower id leads. At most `max_size` members, the leader included. Of more
-    friends "strongest" keeps those of highest weight (of equal weights the lower id; no weights: all are
+    friends "strongest" keeps those of highest weight (of equal weights the lower `coin`; no weights: all are
     equal), and "first" the lowest ids.
     """
     leader = min(left, key=lambda node: (-len(left[node]), node))
-    if keep == "first" or weight is None:
+    if keep == "first":
         friends = sorted(left[leader])
     elif keep == "strongest":
-        friends = sorted(left[leader], key=lambda node: (-weight[leader, node], node))
+        friends = strongest(left[leader], leader, None if weight is None else weight[leader])
     else:
         raise ValueError(keep)
     return leader, {leader, *friends[: max_size - 1]}
+
+
+def strongest(nodes: Iterable[int], leader: int, weight: Sequence[float] | None) -> list[int]:
+    """Nodes by the weight of their edge with the leader, highest first; of equal ones the lower `coin`."""
+    return sorted(nodes, key=lambda node: (0.0 if weight is None else -weight[node], coin(leader, node)))
+
+
+def coin(i: int, j: int) -> int:
+    """The coin of a pair of places in a document. Rule: mix(mix(i) + mix(j)), signed, 64 bits."""
+    return _mix(_mix(i) + _mix(j))
+
+
+def _mix(x: int) -> int:
+    """SplitMix64's finaliser, with shifts that keep the sign."""
+
+    def signed(number: int) -> int:
+        return (number + 2**63) % 2**64 - 2**63
+
+    x = signed(signed(x) * -0x61C8864680B583EB)
+    x = signed((x ^ (x >> 30)) * -0x40A7B892E31B1A47)
+    x = signed((x ^ (x >> 27)) * -0x6B2FB644ECCEEE15)
+    return x ^ (x >> 31)
 
 
 def windows(length: int, size: int) -> list[Circle]:

@@ -38,6 +38,8 @@ class Blocks(Partition):
         OptionError: size < 1.
     """
 
+    by_place = True
+
     def __init__(self, size: int = 63, segment: float = 4.0, forced: float = 8.0) -> None:
         super().__init__()
         if not is_whole(size, 1):

@@ -13,6 +13,7 @@ from torch_geometric.utils.sparse import index2ptr
 
 from socialgraph.errors import OptionError
 from socialgraph.partition.partition import Partition, check_sizes
+from socialgraph.partition.ties import pair_coin, strongest_first
 
 
 class Communities(Partition):
@@ -24,7 +25,8 @@ class Communities(Partition):
     * nodes without a friend in the document are not shown to the subclass;
     * members without a friend in their community leave it, and with them communities of one node;
     * the leader is the member with most friends inside (of equals, the lowest);
-    * of a larger community the ``max_size`` members with most friends inside stay (of equals, the lowest);
+    * of a larger community the leader and the members with most friends inside stay, ``max_size`` together (of equals,
+      a coin of the pair of leader and member decides, see :mod:`socialgraph.partition.ties`);
     * the ``k`` communities with most members before that cut stay (of equals, the one with the lowest node), numbered
       in this order.
 
@@ -93,13 +95,17 @@ class Communities(Partition):
         order = order[torch.arange(name.numel()) - cumsum(amount)[home[order]] < self.k]
         number = torch.full_like(name, -1)
         number[order] = torch.arange(order.numel())
-        # Which members stay: best first; the very first leads.
+        # Who leads: the member with most friends inside; nodes ascend, so that of equals the lowest stands first.
         best = torch.argsort(friends, descending=True, stable=True)
+        leader = node[best[torch.argsort(community[best], stable=True)][first]]
+        # Which members stay: the leader first, then best first.
+        start = cumsum(torch.bincount(batch))[batch]
+        own = leader[community]
+        coin = pair_coin(own - start[node], node - start[node])
+        best = strongest_first(friends.masked_fill(node == own, size), coin)
         best = best[torch.argsort(community[best], stable=True)]
         rank = torch.empty_like(best)
         rank[best] = torch.arange(best.numel()) - first[community[best]]
-        leader = torch.empty_like(name)
-        leader[community[rank == 0]] = node[rank == 0]
         stays = (rank < self.max_size) & (number[community] >= 0)
         node, circle = node[stays], number[community[stays]]
         return torch.stack([node, circle])[:, torch.argsort(circle * size + node)], leader[order]

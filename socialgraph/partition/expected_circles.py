@@ -26,10 +26,10 @@ class ExpectedCircles(Partition):
     """Friend circles whose leaders are named before the graph is drawn, so that only ``k`` of its rows are.
 
     k times: of the nodes in no circle yet, the one of highest expected degree (of equals, the lowest) becomes the
-    leader; the leader and its strongest ``max_size - 1`` friends (of equals, the lowest) are the circle. Members may
-    meet again in later circles, but leaders are always new faces: without this rule circles would pile up around a few
-    neighbouring words. A leader that the coins leave without friends leads no circle, so a document may get fewer than
-    k.
+    leader; the leader and its strongest ``max_size - 1`` friends (of equals, a coin of the pair decides, see
+    :mod:`socialgraph.partition.ties`) are the circle. Members may meet again in later circles, but leaders are always
+    new faces: without this rule circles would pile up around a few neighbouring words. A leader that the coins leave
+    without friends leads no circle, so a document may get fewer than k.
 
     Different from the paper's friend circles (Section 3.2): expected instead of drawn degrees, and nothing is removed
     from the graph.

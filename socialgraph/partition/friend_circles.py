@@ -24,9 +24,10 @@ class FriendCircles(Partition):
     Args:
         k: number of circles of a document at most.
         max_size: members of a circle at most, the leader included.
-        keep: which friends stay when there are more. "strongest": those of highest edge weight (of equals,
-            the lowest); without weights all count as equal. "first": the lowest, as in the released code,
-            which pulls every circle to the start of a long document.
+        keep: which friends stay when there are more. "strongest": those of highest edge weight; of equals,
+            and without weights all are, a coin of the pair decides (:mod:`socialgraph.partition.ties`), so that no
+            place in the document is favoured. "first": the lowest, as in the released code, which pulls every circle
+            to the start of a long document.
 
     Raises:
         OptionError: k < 1, max_size < 2, or an unknown rule.
@@ -42,6 +43,7 @@ class FriendCircles(Partition):
         self.k = k
         self.max_size = max_size
         self.keep = keep
+        self.by_place = keep == "first"
 
     def forward(
         self, edge_index: Tensor | Drawable, batch: Tensor, batch_size: int, edge_weight: Tensor | None = None

@@ -11,6 +11,7 @@ from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
 from socialgraph.partition.communities import Communities
+from socialgraph.partition.ties import pair_coin
 
 
 class KCore(Communities):
@@ -18,8 +19,9 @@ class KCore(Communities):
 
     The c-core of a graph is its largest part in which everybody has c friends or more. k times: the innermost core (the
     highest c that there is), or one connected piece of it, is a circle, and the edges inside leave the graph. A core is
-    found by peeling: again and again the node with fewest friends left (of equals, the highest) leaves. Where the core
-    has more than ``max_size`` members, peeling goes on until so many are left.
+    found by peeling: again and again the node with fewest friends left leaves (of equals, the one whose coin is
+    highest; a coin is a function of the node and of the number of edges left). Where the core has more than
+    ``max_size`` members, peeling goes on until so many are left.
 
     Stephen B. Seidman, "Network structure and minimum degree", Social Networks 5(3), 1983 (cores); David W. Matula and
     Leland L. Beck, "Smallest-last ordering and clustering and graph coloring algorithms", Journal of the ACM 30(3),
@@ -66,8 +68,12 @@ def innermost_core(row: np.ndarray, column: np.ndarray, num_nodes: int) -> np.nd
     """
     ptr = np.searchsorted(row, np.arange(num_nodes + 1))
     friends = [column[first:last] for first, last in pairwise(ptr.tolist())]
-    # Degree and node in one whole number: the lowest is the node of lowest degree, of equals the highest node.
-    rank = np.diff(ptr) * num_nodes + np.arange(num_nodes - 1, -1, -1)
+    # Degree and coin in one whole number. The lower node as a tie-break would pull cores to the start of the document;
+    # the same coins in every document would pull them to the same places.
+    coin = pair_coin(torch.tensor(row.size), torch.arange(num_nodes)).numpy()
+    behind = np.empty(num_nodes, dtype=np.int64)
+    behind[np.argsort(coin, kind="stable")] = np.arange(num_nodes - 1, -1, -1)
+    rank = np.diff(ptr) * num_nodes + behind
     gone = np.iinfo(rank.dtype).max // 2  # stays far above all others, whatever is subtracted
     order = np.empty(num_nodes, dtype=np.int64)
     highest, start = -1, 0

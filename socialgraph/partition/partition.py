@@ -19,6 +19,8 @@ class Partition(torch.nn.Module):
     takes_lazy = False
     #: whether it must be given such a graph where there is one, so that its circles do not depend on who drew the edges
     needs_lazy = False
+    #: whether places in the text are meant to count, as they do for windows; elsewhere equal weights favour no end
+    by_place = False
 
     def forward(
         self, edge_index: Tensor, batch: Tensor, batch_size: int, edge_weight: Tensor | None = None

@@ -8,6 +8,7 @@ from torch_geometric.utils import cumsum
 
 from socialgraph.partition.edge_circles import EdgeCircles
 from socialgraph.partition.partition import Partition
+from socialgraph.partition.ties import mix
 
 
 class RandomCircles(Partition):
@@ -59,15 +60,3 @@ class RandomCircles(Partition):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(like={self.like!r}, seed={self.seed})"
-
-
-def mix(x: Tensor) -> Tensor:
-    """Return a random-looking number for each int64; different numbers for different ones.
-
-    The finaliser of SplitMix64 (Guy L. Steele, Doug Lea and Christine H. Flood, "Fast Splittable Pseudorandom Number
-    Generators", OOPSLA 2014), with shifts that keep the sign, which are invertible as well.
-    """
-    x = x * -0x61C8864680B583EB
-    x = (x ^ (x >> 30)) * -0x40A7B892E31B1A47
-    x = (x ^ (x >> 27)) * -0x6B2FB644ECCEEE15
-    return x ^ (x >> 31)

@@ -17,6 +17,8 @@ from torch import Tensor
 from torch_geometric.utils import cumsum, scatter
 from torch_geometric.utils.sparse import index2ptr
 
+from socialgraph.partition.ties import pair_coin, strongest, strongest_first
+
 
 class Group(Protocol):
     """Documents of similar length whose edges can be drawn, such as :class:`socialgraph.edges.LazyGroup`.
@@ -71,8 +73,8 @@ class RemainingGraph:
     def circle(self, leader: Tensor, amount: int, weighted: bool) -> Tensor:
         """Return leaders with the friends that they have left, at most ``amount`` each, ``[B, m]``: see class.
 
-        Of more friends those with the strongest edges stay (of equals, the lowest), or the lowest if not ``weighted``.
-        m is 1 where no leader has a friend.
+        Of more friends those with the strongest edges stay (of equals, those whose pair has the lower coin, see
+        :mod:`socialgraph.partition.ties`), or the lowest if not ``weighted``. m is 1 where no leader has a friend.
         """
         raise NotImplementedError
 
@@ -109,6 +111,8 @@ class StoredGraph(RemainingGraph):
         self.edge_weight = edge_weight
         self.ptr = index2ptr(self.row, batch.numel())
         self.degree = self.ptr.diff()
+        place = torch.arange(batch.numel(), device=batch.device)
+        self.place = place - index2ptr(batch, batch_size)[batch]
         self.has_edge = torch.ones_like(self.row, dtype=torch.bool)
         self.has_node = torch.ones_like(self.degree, dtype=torch.bool)
 
@@ -135,8 +139,10 @@ class StoredGraph(RemainingGraph):
         """See :meth:`RemainingGraph.circle`."""
         document = (leader != self.nobody).nonzero().flatten()
         edge, owner = self.edges_of(leader[document])
+        # Without strength the order of edges decides: it is the nodes'.
         weight = self.edge_weight[edge] if weighted and self.edge_weight is not None else None
-        chosen, number = strongest(owner, weight, amount, document.numel())
+        coin = pair_coin(self.place[self.row[edge]], self.place[self.col[edge]]) if weighted else edge
+        chosen, number = strongest(owner, weight, coin, amount)
         width = int(number.max()) + 2 if number.numel() else 1
         circle = leader.new_full((leader.numel(), width), self.nobody)
         circle[:, 0] = leader
@@ -208,7 +214,7 @@ class PaddedGraph(RemainingGraph):
             if weighted:
                 weight = self.group.weight(leader, circle[:, 1:])
                 weight.masked_fill_(circle[:, 1:] == self.nobody, -1.0)
-                best = torch.sort(weight, dim=1, descending=True, stable=True).indices[:, :amount]
+                best = strongest_first(weight, pair_coin(leader[:, None], circle[:, 1:]))[:, :amount]
                 return torch.cat([leader[:, None], circle.gather(1, best + 1)], 1)
             circle = circle[:, : 1 + amount]
         return circle
@@ -367,19 +373,3 @@ class DrawnGraph(PaddedGraph):
         self.removed.append(circle)
         self.take(circle, torch.int32)
         self.degree.scatter_(1, self.order.gather(1, circle), 0)
-
-
-def strongest(owner: Tensor, weight: Tensor | None, amount: int, owners: int) -> tuple[Tensor, Tensor]:
-    """Choose at most ``amount`` edges of each owner: those of highest weight, of equals the first.
-
-    ``owner`` is sorted. Without weights the first ones are chosen. Returns which edges, sorted by owner, and the number
-    of each among its owner's, from 0.
-    """
-    order = torch.arange(owner.numel(), device=owner.device)
-    number = order - torch.searchsorted(owner, owner)
-    if weight is not None:
-        order = torch.argsort(weight, descending=True, stable=True)
-        if owners > 1:
-            order = order[torch.argsort(owner[order], stable=True)]
-    chosen = number < amount
-    return order[chosen], number[chosen]

@@ -13,6 +13,7 @@ class Whole(Partition):
     """One circle with all nodes of a document, led by the first; an empty document has none. Edges are ignored."""
 
     takes_lazy = True  # edges are ignored
+    by_place = True
 
     def forward(
         self, edge_index: Tensor, batch: Tensor, batch_size: int, edge_weight: Tensor | None = None

@@ -32,6 +32,7 @@ class Windows(Partition):
     """
 
     takes_lazy = True  # edges are ignored
+    by_place = True
 
     def __init__(self, size: int = 128, before: int = 0, after: int = 0, k: int | None = None) -> None:
         super().__init__()

@@ -10,7 +10,14 @@ import torch
 
 from socialgraph.errors import LawError, OptionError
 from socialgraph.partition import EdgeCircles, NodeCircles, Partition, Windows, partition_resolver
-from socialgraph.partition.check import ANSWER_LAWS, CALL_LAWS, check_partition, hard_graphs, name_of
+from socialgraph.partition.check import (
+    ANSWER_LAWS,
+    CALL_LAWS,
+    check_partition,
+    equal_weights_favour_no_end,
+    hard_graphs,
+    name_of,
+)
 from socialgraph.partition.resolver import PARTITIONS
 
 
@@ -214,6 +221,23 @@ class OtherwiseDrawn(Friends):
         return super().forward(edge_index, batch, batch_size, edge_weight)
 
 
+class FromTheStart(Friends):
+    def __init__(self):
+        super().__init__()
+        self.keep = "first"  # and does not say that places count
+
+
+class FromTheEnd(Friends):
+    """Of equal friends the last stay."""
+
+    def forward(self, edge_index, batch, batch_size, edge_weight=None):
+        last, others = batch.numel() - 1, torch.zeros(0) if edge_weight is None else edge_weight.flip(0)
+        self.keep = "first"
+        index, leader = super().forward(last - edge_index.flip(1), batch_size - 1 - batch.flip(0), batch_size, others)
+        index = torch.stack([last - index[0], len(leader) - 1 - index[1]]).flip(1)
+        return index, last - leader.flip(0)
+
+
 #: strategy -> (law, graph, and a part of what is said)
 BROKEN = {
     Floats: ("form", "empty", "circle_index must be int64 on cpu, got torch.float32 on cpu"),
@@ -248,6 +272,8 @@ BROKEN = {
     FirstComeFirstServed: (
         "the order of documents does not matter", "batch of unequal documents", "circle 2 of document 5 is led by",
     ),
+    FromTheStart: ("equal weights favour no end", "random friends of equal weight", "nearer to the start than chance"),
+    FromTheEnd: ("equal weights favour no end", "random friends of equal weight", "nearer to the end than chance"),
     OtherwiseDrawn: ("a drawn graph gets the same circles", "path", "circle 2 of document 0 is led by"),
 }  # fmt: skip
 
@@ -268,8 +294,11 @@ def test_what_breaks_laws_would_obey_without_it() -> None:
     check_partition(Friends())
 
 
+LAWS = (*ANSWER_LAWS, *CALL_LAWS, equal_weights_favour_no_end)
+
+
 def test_every_law_can_be_broken() -> None:
-    assert {law for law, _, _ in BROKEN.values()} == {name_of(law) for law in (*ANSWER_LAWS, *CALL_LAWS)}
+    assert {law for law, _, _ in BROKEN.values()} == {name_of(law) for law in LAWS}
 
 
 def test_the_partition_itself_is_left_alone() -> None:

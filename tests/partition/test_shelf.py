@@ -9,6 +9,7 @@ import warnings
 import networkx as nx
 import numpy as np
 import pytest
+import reference
 import torch
 from graphs import HARD, Graph, clique, collate, from_pairs, random_document, random_graph
 from test_circles import circles_of
@@ -65,8 +66,9 @@ def ruled(graph: Graph, groups: list[list[int]], k: int, max_size: int) -> Circl
         friends = {node: int(adjacency[node, group].sum()) for node in group}
         members = sorted(node for node in group if friends[node] > 0)
         if members:
-            best = sorted(members, key=lambda node: (-friends[node], node))
-            found.append((-len(members), members[0], name, best[0], sorted(best[:max_size])))
+            leader = min(members, key=lambda node: (-friends[node], node))
+            others = reference.strongest([node for node in members if node != leader], leader, friends)
+            found.append((-len(members), members[0], name, leader, sorted([leader, *others[: max_size - 1]])))
     return [(leader, members) for *_, leader, members in sorted(found)[:k]]
 
 
@@ -95,9 +97,12 @@ def test_rules_by_hand() -> None:
     assert circles_of(Given(disjoint), [graph]) == [want]
     assert circles_of(Given(disjoint[::-1]), [graph]) == [want]
     assert circles_of(Given(disjoint, k=2), [graph]) == [want[:2]]
-    # 1 and 2 have most friends inside; of 0 and 3 the lower stays
-    assert circles_of(Given(disjoint, max_size=3), [graph]) == [[(1, [0, 1, 2]), (8, [7, 8, 9]), (4, [4, 5])]]
-    assert circles_of(Given(disjoint, max_size=2), [graph]) == [[(1, [1, 2]), (8, [7, 8]), (4, [4, 5])]]
+    # 1 and 2 have most friends inside; of 0 and 3 one stays, as of 7 and 9 beside 8: that with the lower coin
+    third, beside = (min(pair, key=lambda node: reference.coin(x, node)) for x, pair in ((1, (0, 3)), (8, (7, 9))))
+    three = [(1, sorted([1, 2, third])), (8, [7, 8, 9]), (4, [4, 5])]
+    assert circles_of(Given(disjoint, max_size=3), [graph]) == [three]
+    two = [(1, [1, 2]), (8, sorted([8, beside])), (4, [4, 5])]
+    assert circles_of(Given(disjoint, max_size=2), [graph]) == [two]
     # 3 knows nobody in the second community and leaves, so does all of the third; a pair said twice is one member
     overlapping = [(0, 5), (1, 5), (1, 5), (1, 2), (2, 2), (3, 2), (4, 2), (0, 9), (8, 9)]
     assert circles_of(Given(overlapping), [graph]) == [[(0, [0, 1]), (1, [1, 2, 3])][::-1]]
@@ -467,7 +472,7 @@ def expected(expecting: np.ndarray, adjacency: np.ndarray, weight: np.ndarray, k
         if not free.any():
             break
         leader = int(np.where(free, expecting, -np.inf).argmax())
-        friends = sorted(np.flatnonzero(adjacency[leader]).tolist(), key=lambda node: (-weight[leader, node], node))
+        friends = reference.strongest(np.flatnonzero(adjacency[leader]).tolist(), leader, weight[leader])
         members = sorted([leader, *friends[: max_size - 1]])
         free[members] = False
         if len(members) > 1:

@@ -60,8 +60,9 @@ DOCUMENTS = (
 )  # fmt: skip
 
 
-#: the mixtures whose circles are gathered, of all documents; of the others, documents below 1,000 tokens are drawn
-CIRCLES_OF = ("the four patterns", "the three exact patterns")
+#: the mixtures whose circles are gathered, of all documents (of uniform edges all friends are ties); of the others,
+#: documents below 1,000 tokens are drawn
+CIRCLES_OF = ("the four patterns", "the three exact patterns", "uniform")
 #: partitions by name with the library that each needs
 LIBRARIES = {
     "metis": "pymetis", "louvain": "networkx", "leiden": "igraph", "label-propagation": "networkx",
