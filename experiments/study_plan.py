@@ -84,7 +84,8 @@ class Study:
         return self._compose(own, data, self.config.backbone, [t for t in self.theirs if topic(t) != "trainer.groups"])
 
     def _compose(self, own: Sequence[str], data: str, backbone: str, theirs: Sequence[str] | None = None) -> DictConfig:
-        where = [f"data={data}", f"data.root={quoted(self.config.data_root)}"]
+        root = self.config.data_root
+        where = [f"data={data}"] if root is None else [f"data={data}", f"data.root={quoted(root)}"]
         tests = self.config.tests.get(data)
         where += [f"data.splits.test={list(tests)}"] if tests else []
         where += [f"model.backbone={quoted(backbone)}", f"measures={list(self.config.measures)}"]

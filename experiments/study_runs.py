@@ -162,7 +162,7 @@ def without_places(study: Study, data: str, one: DictConfig, wanted: dict[str, A
     text = json.dumps(wanted)
     for place, name in {
         str(one.data.path): data,
-        config.data_root: "data",
+        str(one.data.root): "data",
         config.backbone: Path(config.backbone).name,
         backbone(study, data): "warmed up" if config.warm_up.groups > 0 else Path(config.backbone).name,
     }.items():

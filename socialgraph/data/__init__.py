@@ -6,6 +6,7 @@ from socialgraph.data.collection import Collection, Document, Split
 from socialgraph.data.folder import load_folder
 from socialgraph.data.graph import DocumentGraph, document_graph
 from socialgraph.data.groups import Group, GroupCollator, TrainingGroups
+from socialgraph.data.hub import load_hub
 from socialgraph.data.irds import load_irds
 from socialgraph.data.passage_bm25 import PassageBM25
 from socialgraph.data.pydocs import load_pydocs
@@ -32,6 +33,7 @@ __all__ = [
     "compose",
     "document_graph",
     "load_folder",
+    "load_hub",
     "load_irds",
     "load_pydocs",
     "read_qrels",

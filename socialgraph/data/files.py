@@ -152,6 +152,11 @@ def cache_folder(cache: str | os.PathLike[str] | None = None) -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "socialgraph"
 
 
+def built_folder(name: str, cache: str | os.PathLike[str] | None = None) -> Path:
+    """Return where ``experiments/data.py`` builds a collection: ``collections/<name>`` in the cache folder."""
+    return cache_folder(cache) / "collections" / name
+
+
 def raw_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
     r"""Yield (line number from 1, line with its line end) of a file, `.gz` files through gzip.
 

@@ -40,6 +40,7 @@ from socialgraph.data.collection import (
 from socialgraph.data.files import (
     MAX_LINE,
     atomic_write,
+    built_folder,
     cache_folder,
     check_room,
     decoded,
@@ -83,7 +84,9 @@ def load_folder(
     """
     folder = Path(path)
     if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder")
+        build = folder == built_folder(folder.name)
+        hint = f"; to build it, once: python experiments/data.py {folder.name}" if build else ""
+        raise InputError(f"{folder}: no such folder{hint}")
     documents = JsonlDocuments(_either(folder, "corpus.jsonl"), cache)
     splits = {}
     for file in sorted(folder.glob("queries.*.tsv")):

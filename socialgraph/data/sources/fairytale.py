@@ -1,0 +1,95 @@
+"""``fairytale``: questions by education experts about one section of a tale (FairytaleQA).
+
+The source has two CSV files for each tale: its sections, and the questions with the sections they were written for.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping
+from itertools import accumulate
+from pathlib import Path
+
+from socialgraph.data.collection import Document
+from socialgraph.data.sources.source import BOUNDS, Contents, Question, Source, bucket, first_asked, one_line, sha1
+
+_STORIES = "data-by-train-split/section-stories/all"
+_QUESTIONS = "data-by-train-split/questions"
+_OFFICIAL = {"train": "train", "val": "dev", "test": "test"}  # the authors' split: folder -> name
+_TEST, _DEV = 0.37, 0.09  # shares of each bucket's tales
+_NOTICE = """\
+Source: https://github.com/uci-soe/FairytaleQAData (commit a24ddc1), Xu et al., \
+"Fantastic Questions and Where to Find Them: FairytaleQA", ACL 2022.
+Licence: Apache License 2.0 (file LICENSE of the source repository, copied here); tales from Project Gutenberg \
+(public domain).
+Changes: sections joined to whole tales, questions used as queries, BM25 runs.
+"""
+
+
+def read(folder: Path) -> Contents:
+    """Read the source: a tale's id is its file's name; it has no title, which would give the answer away."""
+    documents: dict[str, Document] = {}
+    questions: list[Question] = []
+    official: dict[str, str] = {}
+    for part, split in _OFFICIAL.items():
+        for file in sorted((folder / _QUESTIONS / part).glob("*-questions.csv")):
+            doc_id = file.name.removesuffix("-questions.csv")
+            sections = [row["text"] for row in _rows(folder / _STORIES / f"{doc_id}-story.csv")]
+            documents[doc_id] = Document(doc_id, "\n".join(sections))
+            found = _questions(doc_id, sections, _rows(file))
+            questions += found
+            official |= {one.query_id: split for one in found}
+    table = "".join(f"{query_id}\t{split}\n" for query_id, split in sorted(official.items()))
+    return Contents(dict(sorted(documents.items())), questions, _splits, {"official_split.tsv": table})
+
+
+def _questions(doc_id: str, sections: list[str], rows: list[dict[str, str]]) -> list[Question]:
+    found: dict[str, Question] = {}
+    for row in rows:
+        query_id = f"{doc_id}-{row['question_id']}"
+        one = Question(query_id, one_line(row["question"]), doc_id, _place(sections, row["cor_section"]))
+        found.setdefault(query_id, one)  # an id that comes twice: the first counts
+    return first_asked(found.values())
+
+
+def _rows(file: Path) -> list[dict[str, str]]:
+    # Line ends inside a text become \n, of whatever kind they are: some tales have the old Macintosh's.
+    with open(file, encoding="utf-8-sig") as lines:
+        return list(csv.DictReader(lines))
+
+
+def _place(sections: list[str], told: str) -> tuple[int, int] | None:
+    """Return the characters from the first to the last of the sections that ``told`` names: ``"2"``, ``"3,5"``.
+
+    Sections are counted from 1 in the order of the file: one tale's numbers have a mistake.
+    """
+    ends = list(accumulate(len(text) + 1 for text in sections))
+    named = [int(number) - 1 for number in re.findall(r"\d+", told)]
+    within = [row for row in named if 0 <= row < len(sections)]
+    if not within:
+        return None
+    return min(ends[row] - len(sections[row]) - 1 for row in within), max(ends[row] - 1 for row in within)
+
+
+def _splits(lengths: Mapping[str, int]) -> dict[str, str]:
+    """Divide the tales of each bucket of lengths in the order of a hash of their ids: 37 % test, 9 % dev."""
+    splits = {}
+    for number in range(len(BOUNDS) + 1):
+        drawn = sorted((one for one in lengths if bucket(lengths[one]) == number), key=lambda one: sha1(f"ft{one}"))
+        test, dev = round(_TEST * len(drawn)), round(_DEV * len(drawn))
+        for place, doc_id in enumerate(drawn):
+            splits[doc_id] = "test" if place < test else "dev" if place < test + dev else "train"
+    return splits
+
+
+FAIRYTALE = Source(
+    name="fairytale",
+    repository="uci-soe/FairytaleQAData",
+    commit="a24ddc17364666b7c13a425b9970c87368b03417",
+    files=("LICENSE", f"{_STORIES}/*.csv", f"{_QUESTIONS}/*/*.csv"),
+    digest="12e634b1fc8443382a9a08b3970a99e298bd128d6fb63975820ee3e7a0ae0a79",
+    read=read,
+    notice=_NOTICE,
+    balanced={"test": 150},
+)

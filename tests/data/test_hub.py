@@ -1,0 +1,133 @@
+"""Datasets in BEIR's and MTEB's layout, from folders: the library reads them as it reads those of the hub."""
+
+import json
+import pickle
+
+import pytest
+
+from socialgraph.data import load_hub
+from socialgraph.errors import InputError
+
+datasets = pytest.importorskip("datasets", reason="the extra 'hub' is not installed")
+
+CORPUS = [
+    {"_id": "d1", "title": "Otters", "text": "An otter eats fish."},
+    {"_id": "d2", "title": "", "text": "A heron waits."},
+    {"_id": "d3", "title": None, "text": "Newts sleep."},
+]
+QUERIES = [{"_id": "q1", "text": "what do  otters eat"}, {"_id": "q2", "text": "who waits"}, {"_id": "q3", "text": "w"}]
+
+
+def judged(*rows):
+    return [{"query-id": query, "corpus-id": document, "score": score} for query, document, score in rows]
+
+
+QRELS = {"train": judged(("q1", "d1", 1)), "test": judged(("q2", "d2", 2), ("q2", "d3", 0))}
+
+
+@pytest.fixture(autouse=True)
+def _no_network(monkeypatch, tmp_path):
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "datasets")
+
+
+def write(folder, configs):
+    """Write configuration -> split -> rows as a dataset's repository: JSON lines and the card that names them."""
+    card = ["---", "configs:"]
+    for config, splits in configs.items():
+        card += [f"- config_name: {config}", "  data_files:"]
+        for split, rows in splits.items():
+            file = folder / config / f"{split}.jsonl"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+            card += [f"  - split: {split}", f"    path: {config}/{split}.jsonl"]
+    (folder / "README.md").write_text("\n".join([*card, "---", ""]))
+    return str(folder)
+
+
+@pytest.fixture(params=["mteb-qrels", "mteb-default", "beir"])
+def layout(request, tmp_path):
+    texts = {"corpus": {"corpus": CORPUS}, "queries": {"queries": QUERIES}}
+    if request.param == "mteb-qrels":
+        return write(tmp_path / "animals", {**texts, "qrels": QRELS})
+    if request.param == "mteb-default":
+        return write(tmp_path / "animals", {"default": QRELS, **texts})
+    write(tmp_path / "animals-qrels", {"default": QRELS})
+    return write(tmp_path / "animals", texts)
+
+
+def test_every_layout_is_the_same_collection(layout):
+    collection = load_hub(layout)
+    assert collection.name == "animals"
+    assert list(collection.documents) == ["d1", "d2", "d3"]
+    assert collection.documents["d1"].full_text == "Otters\nAn otter eats fish."
+    assert collection.documents["d3"].title == ""
+    assert [one.doc_id for one in collection.documents.values()] == ["d1", "d2", "d3"]
+    assert set(collection.splits) == {"train", "test"}
+    assert collection["train"].queries == {"q1": "what do otters eat"}
+    assert collection["test"].qrels == {"q2": {"d2": 2, "d3": 0}}
+    assert not collection["test"].has_candidates
+    copy = pickle.loads(pickle.dumps(collection.documents))
+    assert copy["d2"] == collection.documents["d2"]
+    assert copy.identity() == collection.documents.identity()
+
+
+def test_test_alone_is_divided_or_kept(tmp_path):
+    asked = [{"_id": f"q{n}", "text": f"question {n}"} for n in range(40)]
+    qrels = {"test": judged(*((f"q{n}", "d1", 1) for n in range(40)))}
+    folder = write(
+        tmp_path / "one", {"corpus": {"corpus": CORPUS}, "queries": {"queries": asked}, "qrels": qrels}
+    )
+    parts = load_hub(folder).splits
+    assert list(parts) == ["train", "dev", "test"]
+    assert sum(len(split.queries) for split in parts.values()) == 40
+    assert all(split.qrels.keys() == split.queries.keys() and split.queries for split in parts.values())
+    assert list(load_hub(folder, shares=None).splits) == ["test"]
+
+
+def test_validation_is_dev_and_judgements_may_have_a_name_of_their_own(tmp_path):
+    folder = write(tmp_path / "one", {"corpus": {"train": CORPUS}, "queries": {"train": QUERIES}})
+    other = write(tmp_path / "two", {"default": {"validation": QRELS["train"], "test": QRELS["test"]}})
+    assert set(load_hub(folder, qrels=other).splits) == {"dev", "test"}
+
+
+def test_what_misses_is_left_out_with_a_warning(tmp_path):
+    asked = [*QUERIES, {"_id": "q4", "text": " "}]
+    configs = {"corpus": {"corpus": CORPUS}, "queries": {"queries": asked}}
+    folder = write(tmp_path / "one", {**configs, "qrels": {"test": judged(("q1", "d9", 1), ("q1", "d1", 1))}})
+    with (
+        pytest.warns(UserWarning, match="1 queries are empty and left out: q4"),
+        pytest.warns(UserWarning, match="1 judgements are on documents that the corpus lacks and are left out: d9"),
+    ):
+        found = load_hub(folder, shares=None)
+    assert found["test"].qrels == {"q1": {"d1": 1}}
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"corpus": None}, "there is no configuration 'corpus', only queries, qrels; expected BEIR's or MTEB's layout"),
+        ({"corpus": {"a": CORPUS, "b": CORPUS}}, "corpus: expected one split, got a, b"),
+        ({"corpus": {"corpus": [*CORPUS, CORPUS[0]]}}, "corpus, row 3: document id 'd1' comes twice"),
+        ({"corpus": {"corpus": [{"_id": "d 1", "text": "x"}]}}, "one word without blanks, got 'd 1'"),
+        ({"corpus": {"corpus": [{"name": "d1", "text": "x"}]}}, "no column _id or id, only name, text"),
+        ({"queries": {"queries": [QUERIES[0]] * 2}}, "queries: query id 'q1' comes twice"),
+        ({"qrels": {"extra": QRELS["test"]}}, "the judgements have no split train, dev or test, only extra"),
+    ],
+)
+def test_another_layout_is_refused_in_one_line(tmp_path, changed, told):
+    configs = {"corpus": {"corpus": CORPUS}, "queries": {"queries": QUERIES}, "qrels": QRELS} | changed
+    folder = write(tmp_path / "one", {name: splits for name, splits in configs.items() if splits})
+    with pytest.raises(InputError, match=told) as caught:
+        load_hub(folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_dataset_is_named(tmp_path):
+    with pytest.raises(InputError, match="nothing cannot be read from the Hugging Face Hub"):
+        load_hub(str(tmp_path / "nothing"))
+
+
+def test_the_library_is_an_extra(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "datasets", None)
+    with pytest.raises(InputError, match=r"need the extra: pip install 'socialgraph\[hub\]'"):
+        load_hub("mteb/scifact")

@@ -1,0 +1,88 @@
+"""experiments/data.py builds, data=<name> finds it by itself, and data=hub takes a folder in the hub's layout."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hydra import compose, initialize_config_dir
+from hydra.utils import instantiate
+
+from socialgraph.data.files import built_folder
+from socialgraph.errors import InputError
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def excerpts(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "tests" / "data" / "sources"))
+    import excerpts
+
+    return excerpts
+
+
+def configured(*overrides):
+    with initialize_config_dir(str(ROOT / "experiments" / "conf"), version_base="1.3"):
+        return compose("config", list(overrides)).data
+
+
+def data(*typed, **environment):
+    command = [sys.executable, str(ROOT / "experiments" / "data.py"), *map(str, typed)]
+    settings = os.environ | {"PYTHONPATH": str(ROOT)} | environment
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, env=settings)
+
+
+@pytest.mark.parametrize("name", ["wtq", "fairytale", "covidqa"])
+def test_a_collection_that_is_not_built_names_the_one_command(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("SOCIALGRAPH_CACHE", str(tmp_path))
+    with pytest.raises(Exception, match="python experiments/data") as caught:
+        instantiate(configured(f"data={name}").collection)
+    cause = caught.value.__cause__
+    assert isinstance(cause, InputError)
+    missing = tmp_path / "collections" / name
+    assert str(cause) == f"{missing}: no such folder; to build it, once: python experiments/data.py {name}"
+
+
+@pytest.mark.parametrize("name", ["wtq", "fairytale", "covidqa"])
+def test_it_is_looked_for_where_it_is_built(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("SOCIALGRAPH_CACHE", str(tmp_path / "a"))
+    assert Path(configured(f"data={name}").path) == built_folder(name) == tmp_path / "a" / "collections" / name
+    monkeypatch.delenv("SOCIALGRAPH_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "b"))
+    assert Path(configured(f"data={name}").path) == built_folder(name)
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path / "c"))
+    assert Path(configured(f"data={name}").path) == built_folder(name)
+    assert configured(f"data={name}", "data.root=elsewhere").path == f"elsewhere/{name}"
+
+
+def test_built_from_a_copy_and_found(excerpts, tmp_path, monkeypatch):
+    source = excerpts.write_covidqa(tmp_path / "COVID-QA")
+    refused = data("covidqa", "--source", source, SOCIALGRAPH_CACHE=str(tmp_path))
+    assert refused.returncode == 1
+    assert "the files are not those of https://github.com/deepset-ai/COVID-QA at commit fb2eb5e" in refused.stderr
+    done = data("covidqa", "--source", source, "--unchecked", SOCIALGRAPH_CACHE=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == f"covidqa: {tmp_path / 'collections' / 'covidqa'}"
+    monkeypatch.setenv("SOCIALGRAPH_CACHE", str(tmp_path))
+    collection = instantiate(configured("data=covidqa").collection)
+    assert collection.name == "covidqa"
+    assert list(collection["dev"].queries) == ["C018-37", "C018-38"]
+    assert collection["dev"].has_candidates
+
+
+def test_what_is_typed_wrong_is_one_line():
+    unknown = data("wikipedia")
+    assert unknown.returncode == 1
+    assert unknown.stderr.splitlines()[-1].startswith("error: there is no collection 'wikipedia' to build; there are: ")
+    assert data("wtq", "covidqa", "--source", ".").stderr.endswith("error: --source is the copy of one collection\n")
+
+
+def test_the_hub_by_id(tmp_path):
+    one = configured("data=hub", "data.id=mteb/scifact", "data.revision=abc")
+    assert one.label == "mteb/scifact"
+    assert dict(one.collection) == {
+        "_target_": "socialgraph.data.load_hub", "dataset_id": "mteb/scifact", "qrels": None, "revision": "abc",
+    }  # fmt: skip
