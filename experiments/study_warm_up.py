@@ -20,17 +20,15 @@ from files import write_json
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 from rows import Recipe, Task, graph_builder, train
-from safetensors.torch import save_model
 from tqdm import tqdm
 from transformers import set_seed
 from unfinished import Unfinished
 
-from socialgraph.backbone import load_bert, load_tokenizer
+from socialgraph.backbone import load_tokenizer
 from socialgraph.data import Collection, Document, Split, TrainingGroups
 from socialgraph.data.collection import Run, hash_fraction
 from socialgraph.errors import InputError
-from socialgraph.nn.bert_ranker import BertRanker
-from socialgraph.nn.bert_weights import EMBEDDING_NAMES, LAYER_NAMES, SCORE
+from socialgraph.nn.bert_weights import save_as_bert
 from socialgraph.ranking import processes
 
 log = logging.getLogger("socialgraph")
@@ -119,33 +117,9 @@ def warm_up(
     if processes.is_first():
         beside = folder.with_name(f".{folder.name}.part")
         shutil.rmtree(beside, ignore_errors=True)
-        save_backbone(model, config.backbone, beside)
+        save_as_bert(model, beside)
         write_json(beside / facts.name, value)
         shutil.rmtree(folder, ignore_errors=True)
         beside.rename(folder)
     unfinished.remove()
     return json.loads(json.dumps(value))
-
-
-@torch.no_grad()
-def save_backbone(model: BertRanker, name: str, folder: Path) -> None:
-    """Write a model's BERT as transformers has it, its layer over [CLS], and the tokenizer that it started with.
-
-    Args:
-        model: as long as its backbone, with as many positions.
-        name: of the backbone.
-        folder: is made.
-    """
-    bert = load_bert(name).float()
-    theirs = bert.state_dict()
-    ours = {f"{EMBEDDING_NAMES[k.split('.')[0]]}.{k.split('.')[1]}": v for k, v in model.embedding.named_parameters()}
-    for number, layer in enumerate(model.layers):
-        for key, value in layer.named_parameters():
-            part, kind = key.rsplit(".", 1)
-            ours[f"encoder.layer.{number}.{LAYER_NAMES[part]}.{kind}"] = value
-    for key, value in ours.items():
-        theirs[key].copy_(value)
-    bert.config.dtype = torch.float32
-    bert.save_pretrained(folder)
-    save_model(model.score, folder / SCORE)
-    load_tokenizer(name).save_pretrained(folder)

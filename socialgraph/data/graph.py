@@ -9,6 +9,8 @@ from torch import Tensor
 from torch_geometric.data import Batch, Data
 from torch_geometric.utils import cumsum
 
+from socialgraph.errors import InputError
+
 
 class DocumentGraph(Data):
     """A document as a social network of its word pieces, for one query.
@@ -72,6 +74,29 @@ def document_graph(
         num_nodes=input_ids.numel(),
         **weights,
     )
+
+
+def circle_document(graph: Data) -> Tensor:
+    """Return the document of each circle, sorted, ``[C]``; 0 for a single graph."""
+    batch = getattr(graph, "batch", None)
+    return torch.zeros_like(graph.leader_index) if batch is None else batch[graph.leader_index]
+
+
+def circle_size(graph: Data) -> Tensor:
+    """Return how many members each circle has, ``[C]``."""
+    return torch.bincount(graph.circle_index[1], minlength=graph.leader_index.numel())
+
+
+def circle_score(graph: Data) -> Tensor:
+    """Return how well each circle answers the query, ``[C]``.
+
+    Raises:
+        InputError: the graph was built without.
+    """
+    if "circle_score" not in graph:
+        raise InputError("the graph has no circle_score: build it with GraphBuilder(..., relevance=PassageBM25())")
+    score: Tensor = graph.circle_score
+    return score
 
 
 def connect(batch: Batch, edge_index: Tensor, edge_weight: Tensor) -> None:

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import scatter
 
-from socialgraph.data.selection import circle_document, circle_size
+from socialgraph.data.graph import circle_document, circle_size
 from socialgraph.data.statistics import TermStatistics
 from socialgraph.errors import OptionError
 

@@ -7,8 +7,8 @@ from torch_geometric.data import Batch
 from tqdm import tqdm
 
 from socialgraph.data.graph import DocumentGraph
-from socialgraph.data.selection import select
 from socialgraph.errors import InputError, OptionError
+from socialgraph.nn.selection import select
 
 
 @torch.no_grad()

@@ -1,21 +1,24 @@
-"""The way from a BERT checkpoint to our layers: every name and shape is checked."""
+"""The way from a BERT checkpoint to our layers, and back: every name and shape is checked."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors import safe_open
-from safetensors.torch import load_model
+from safetensors.torch import load_model, save_model
 from torch import Tensor
 
-from socialgraph.backbone import locate, model_file, weight_files
+from socialgraph.backbone import load_bert, load_tokenizer, locate, model_file, weight_files
 from socialgraph.errors import CheckpointError
 from socialgraph.model_files import check_finite, check_shapes, header, read_json
 from socialgraph.nn.bert_conv import BertConv
 from socialgraph.nn.embedding import BertEmbedding
+
+if TYPE_CHECKING:
+    from socialgraph.nn.bert_ranker import BertRanker
 
 #: the linear layer of a passage ranker, beside its BERT
 SCORE = "score.safetensors"
@@ -80,11 +83,7 @@ def copy_bert(bert: Any, embedding: BertEmbedding, layers: Iterable[BertConv]) -
     if positions in source and embedding.position.num_embeddings > len(source[positions]):
         again = torch.arange(embedding.position.num_embeddings) % len(source[positions])
         source[positions] = source[positions][again]
-    target = {f"{EMBEDDING_NAMES[k.split('.')[0]]}.{k.split('.')[1]}": v for k, v in embedding.named_parameters()}
-    for number, layer in enumerate(layers):
-        for name, value in layer.named_parameters():
-            part, kind = name.rsplit(".", 1)
-            target[f"encoder.layer.{number}.{LAYER_NAMES[part]}.{kind}"] = value
+    target = _by_their_names(embedding, layers)
     if source.keys() != target.keys():
         odd = sorted(source.keys() ^ target.keys())
         raise CheckpointError(f"the checkpoint and a BERT differ in {len(odd)} weights, the first is {odd[0]!r}")
@@ -92,6 +91,54 @@ def copy_bert(bert: Any, embedding: BertEmbedding, layers: Iterable[BertConv]) -
         if source[name].shape != value.shape:
             raise CheckpointError(f"{name} has the shape {tuple(source[name].shape)}, expected {tuple(value.shape)}")
         value.copy_(source[name])
+
+
+def _by_their_names(embedding: BertEmbedding, layers: Iterable[torch.nn.Module]) -> dict[str, torch.nn.Parameter]:
+    """Return our weights under the names that a ``transformers.BertModel`` has for them."""
+    ours = {f"{EMBEDDING_NAMES[k.split('.')[0]]}.{k.split('.')[1]}": v for k, v in embedding.named_parameters()}
+    for number, layer in enumerate(layers):
+        for name, value in layer.named_parameters():
+            part, kind = name.rsplit(".", 1)
+            ours[f"encoder.layer.{number}.{LAYER_NAMES[part]}.{kind}"] = value
+    return ours
+
+
+def save_as_bert(model: BertRanker, folder: str | Path) -> None:
+    """Write the BERT of a model, with what scores its [CLS], as a backbone: the inverse of ``from_backbone``.
+
+    What other weights the model has is left out. A model with a pooler becomes a cross-encoder of transformers with one
+    label; else the linear layer goes into a file beside the BERT, see :func:`copy_score`. The tokenizer is that of the
+    backbone from which the model started.
+
+    Args:
+        model: it names its backbone.
+        folder: is made.
+
+    Raises:
+        CheckpointError: the model names no backbone, or that cannot be loaded.
+    """
+    from transformers import BertForSequenceClassification, BertModel
+
+    if model.backbone is None:
+        raise CheckpointError(f"this {type(model).__name__} names no backbone, so its tokenizer is not known")
+    config = load_bert(model.backbone).config
+    config.max_position_embeddings = model.max_positions
+    ours = _by_their_names(model.embedding, model.layers)
+    weights: dict[str, Tensor] = {key: value.detach().cpu() for key, value in ours.items()}
+    score = getattr(model, "score", None)
+    if model.pooler is not None and isinstance(score, torch.nn.Linear):
+        config.num_labels = 1
+        weights = {f"bert.{key}": value for key, value in weights.items()}
+        for name, part in ((POOLER, model.pooler), (CLASSIFIER, score)):
+            weights |= {f"{name}.{kind}": value.cpu() for kind, value in part.state_dict().items()}
+        bert = BertForSequenceClassification(config)
+    else:
+        bert = BertModel(config, add_pooling_layer=False)
+    bert.load_state_dict(weights)
+    bert.save_pretrained(folder)
+    if model.pooler is None and isinstance(score, torch.nn.Linear):
+        save_model(score, Path(folder) / SCORE)
+    load_tokenizer(model.backbone).save_pretrained(folder)
 
 
 def copy_score(backbone: str, layer: torch.nn.Linear) -> None:

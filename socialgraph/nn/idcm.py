@@ -11,10 +11,11 @@ from torch.nn import functional as F
 from torch_geometric.data import Data
 from torch_geometric.utils import to_dense_batch
 
-from socialgraph.data.selection import best, circle_document, ranks, select
+from socialgraph.data.graph import circle_document
 from socialgraph.errors import OptionError
 from socialgraph.nn.bert_conv import BertConv
 from socialgraph.nn.bert_ranker import BertRanker, Objective, score_layer
+from socialgraph.nn.selection import best, ranks, select
 from socialgraph.nn.sequences import circle_sequences
 
 

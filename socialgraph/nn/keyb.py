@@ -8,9 +8,10 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from socialgraph.data.selection import best, circle_document, circle_score, circle_size, fitting, join, select
+from socialgraph.data.graph import circle_document, circle_score, circle_size
 from socialgraph.errors import OptionError
 from socialgraph.nn.parade import PARADE
+from socialgraph.nn.selection import best, fitting, join, select
 from socialgraph.nn.vanilla_bert import VanillaBERT
 
 SELECTS = ("bm25", "bert")

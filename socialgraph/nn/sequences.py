@@ -9,6 +9,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import cumsum
 
+from socialgraph.data.graph import circle_document, circle_size
 from socialgraph.errors import OptionError
 from socialgraph.nn.segments import Segments
 
@@ -71,10 +72,8 @@ def circle_sequences(graph: Data, cls: int, sep: int, leader: str = "central", p
     if positions not in POSITIONS:
         raise OptionError(f"positions must be one of {', '.join(POSITIONS)}, got {positions!r}")
     node, circle = graph.circle_index
-    batch = getattr(graph, "batch", None)
-    document = torch.zeros_like(graph.leader_index) if batch is None else batch[graph.leader_index]
-    amount = graph.leader_index.numel()
-    size = torch.bincount(circle, minlength=amount)
+    document = circle_document(graph)
+    size = circle_size(graph)
     query = graph.query_length[document]
     ptr = cumsum(query + size + 3)
     start, first = ptr[:-1], query + 2  # of each circle: where it begins, and the place of its first member
@@ -120,11 +119,8 @@ def passage_sequences(graph: Data, cls: int, sep: int, marker: int | None = None
         sep: id of [SEP].
         marker: id of a word piece that tells a document from a query; None for none.
     """
-    node, circle = graph.circle_index
-    batch = getattr(graph, "batch", None)
-    document = torch.zeros_like(graph.leader_index) if batch is None else batch[graph.leader_index]
-    size = torch.bincount(circle, minlength=graph.leader_index.numel())
-    return _framed(graph.input_ids[node], size, document, graph.query_length.numel(), cls, sep, marker)
+    words, documents = graph.input_ids[graph.circle_index[0]], graph.query_length.numel()
+    return _framed(words, circle_size(graph), circle_document(graph), documents, cls, sep, marker)
 
 
 def bare_query_sequences(graph: Data, cls: int, sep: int) -> Sequences:

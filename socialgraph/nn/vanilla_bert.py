@@ -8,10 +8,11 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from socialgraph.data.selection import best, circle_document, select, text_room, truncate
+from socialgraph.data.graph import circle_document
 from socialgraph.errors import OptionError
 from socialgraph.nn.bert_conv import BertConv
 from socialgraph.nn.bert_ranker import BertRanker, score_layer
+from socialgraph.nn.selection import best, select, text_room, truncate
 from socialgraph.nn.sequences import circle_sequences
 
 

@@ -9,13 +9,14 @@ import torch
 from conftest import document_batch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import CrossEncoder
-from test_colbert import passage_batch, passage_texts
+from test_colbert import passage_batch, passage_texts, shaken
 from torch import Tensor
 from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
 
 from socialgraph.edges import DynamicCentrality
 from socialgraph.errors import CheckpointError
 from socialgraph.nn import PARADE, ColBERT, KeyB, MaxP, Socialformer, SparseTransformer, VanillaBERT
+from socialgraph.nn.bert_weights import save_as_bert
 
 
 def cross_encoder(tiny_bert, labels: int = 1) -> BertForSequenceClassification:
@@ -155,3 +156,28 @@ def test_a_bert_with_one_kind_of_segment_is_refused_where_two_are_needed(tiny_be
         with pytest.raises(CheckpointError, match="'type_vocab_size' is 1, so it cannot tell query and document apart"):
             make(str(folder))
     assert ColBERT.from_backbone(str(folder))(document_batch()).isfinite().all()
+
+
+@pytest.mark.parametrize("crossed", [False, True])
+def test_what_is_copied_and_saved_is_the_same_checkpoint(tiny_bert, tmp_path, crossed):
+    folder = Path(tiny_bert[0])
+    if crossed:
+        cross_encoder(tiny_bert)
+    else:
+        save_file({"weight": torch.rand(1, 32), "bias": torch.rand(1)}, folder / "score.safetensors")
+    save_as_bert(MaxP.from_backbone(str(folder)), tmp_path / "again")
+    for name in ["model.safetensors", "tokenizer.json", *([] if crossed else ["score.safetensors"])]:
+        assert (tmp_path / "again" / name).read_bytes() == (folder / name).read_bytes(), name
+    one, two = (json.loads((place / "config.json").read_text()) for place in (folder, tmp_path / "again"))
+    assert one == two
+
+
+def test_a_trained_model_becomes_a_backbone(tiny_bert, tmp_path):
+    """Repeated positions, too; a model's own weights stay behind."""
+    model = shaken(Socialformer.from_backbone(tiny_bert[0], max_positions=150, readout="attention"))
+    save_as_bert(model, tmp_path / "again")
+    again = Socialformer.from_backbone(str(tmp_path / "again"), readout="attention")
+    same = {name for name, value in model.state_dict().items() if torch.equal(value, again.state_dict()[name])}
+    assert same == {name for name in model.state_dict() if name.startswith(("embedding", "layers", "score"))}
+    with pytest.raises(CheckpointError, match="this MaxP names no backbone"):
+        save_as_bert(MaxP(hidden_size=8, num_layers=1, num_heads=1, intermediate_size=8), tmp_path / "none")

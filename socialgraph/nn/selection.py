@@ -11,33 +11,11 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import cumsum, index_to_mask
 
+from socialgraph.data.graph import circle_document
 from socialgraph.errors import InputError
 
 #: what a graph knows of each circle, beside its members
 PER_CIRCLE = ("leader_index", "passage_mask", "circle_score")
-
-
-def circle_document(graph: Data) -> Tensor:
-    """Return the document of each circle, sorted, ``[C]``; 0 for a single graph."""
-    batch = getattr(graph, "batch", None)
-    return torch.zeros_like(graph.leader_index) if batch is None else batch[graph.leader_index]
-
-
-def circle_size(graph: Data) -> Tensor:
-    """Return how many members each circle has, ``[C]``."""
-    return torch.bincount(graph.circle_index[1], minlength=graph.leader_index.numel())
-
-
-def circle_score(graph: Data) -> Tensor:
-    """Return how well each circle answers the query, ``[C]``.
-
-    Raises:
-        InputError: the graph was built without.
-    """
-    if "circle_score" not in graph:
-        raise InputError("the graph has no circle_score: build it with GraphBuilder(..., relevance=PassageBM25())")
-    score: Tensor = graph.circle_score
-    return score
 
 
 def text_room(graph: Data, length: int) -> Tensor:

@@ -6,21 +6,10 @@ from conftest import document_batch
 from torch_geometric.data import Batch
 
 from socialgraph.data.circles import compose
-from socialgraph.data.graph import gather, rate
-from socialgraph.data.selection import (
-    best,
-    circle_document,
-    circle_score,
-    circle_size,
-    fitting,
-    join,
-    ranks,
-    select,
-    text_room,
-    truncate,
-)
+from socialgraph.data.graph import circle_document, circle_score, circle_size, gather, rate
 from socialgraph.errors import InputError
 from socialgraph.nn import circle_sequences
+from socialgraph.nn.selection import best, fitting, join, ranks, select, text_room, truncate
 from socialgraph.partition import Windows
 
 DOCUMENT = torch.tensor([0, 0, 0, 2, 2, 2, 2, 3])  # document 1 has no circle
