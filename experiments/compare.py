@@ -5,26 +5,48 @@ python experiments/compare.py --help explains the options.
 
 import sys
 
-from app import begin, one_line_errors
+from lab.command import begin, logged, one_line_errors
 
 begin()
 
 import hydra
-from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
 
 @hydra.main(version_base="1.3", config_path="conf", config_name="compare")
 def main(config: DictConfig) -> None:
-    """Run, or resume, the variants and write table and plot."""
-    with one_line_errors():
-        from sweep import make_sweep
+    """Execute the runs that are not finished, and write table and plot."""
+    with one_line_errors(), logged():
+        from lab.comparison import Comparison
+        from lab.describe import try_graph
+        from lab.execute import execute_all
+        from lab.plan import composed, named_run, own_options, results_folder, typed_for_rows
+        from lab.plots import draw_quality_and_cost
+        from lab.product import baseline_of, product_rows, sources
+        from lab.report import lines_of, write_table
+        from lab.task import Tasks
 
-        make_sweep(config, AXES, list(HydraConfig.get().overrides.task))
+        rows = product_rows(config.varied, own_options(config))
+        baseline, folder = baseline_of(rows, config.baseline), results_folder(config) / config.name
+        typed = [f"measures={list(config.measures)}", *config.size.overrides]
+        typed += [f"document_length={config.size.compared}", f"++partition.k={config.size.compared_circles}"]
+        runs, tasks = [], Tasks()
+        for row in rows:
+            for seed in config.seeds:
+                one = composed([*typed, *typed_for_rows(), *row.overrides, f"seed={seed}"], row.label)
+                also = {"sample": config.sample, "sources": sources(one)}
+                runs.append(named_run(row, one, folder, also, described=config.sample))
+        for run in runs:  # a mistake shows before hours of training
+            if run.seed == config.seeds[0]:
+                try_graph(run, tasks)
+        execute_all(runs, tasks)
+        comparison = Comparison(config, lines_of(runs), to=baseline.name)
+        write_table(comparison, runs[0].config, folder, "table")
+        draw_quality_and_cost(comparison, folder / "quality-and-cost.png")
 
 
 if __name__ == "__main__":
-    from axes import split
+    from lab.product import as_option
 
-    AXES, sys.argv[1:] = split(sys.argv[1:])
+    sys.argv[1:] = as_option(sys.argv[1:])
     main()

@@ -9,7 +9,7 @@ import argparse
 import logging
 from pathlib import Path
 
-from app import begin, one_line_errors
+from lab.command import begin, one_line_errors
 
 begin()
 

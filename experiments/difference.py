@@ -10,9 +10,9 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from app import begin, one_line_errors
+from lab.command import begin, one_line_errors
 
 if TYPE_CHECKING:
     from socialgraph.ranking.evaluate import TTest
@@ -57,7 +57,7 @@ def table(chosen: argparse.Namespace) -> str:
     Raises:
         InputError: a row that is not there or damaged, rows of different queries, no such measure, no evidence.
     """
-    from evidence import read_evidence
+    from lab.evidence import read_evidence
 
     from socialgraph.errors import InputError
     from socialgraph.inspect.by_length import measures_by_length
@@ -96,29 +96,19 @@ def values_of(chosen: argparse.Namespace, row: str) -> dict[str, float]:
     Raises:
         InputError: no such row or seed, a damaged one, or one without this measure.
     """
-    from report import per_query
-    from results import read_seeds
+    from lab.comparison import mixed, per_query
+    from lab.store import Store
 
     from socialgraph.errors import InputError
 
     values: dict[str, float] = {}
     for folder in (chosen.folder, *chosen.also):
-        seeds = list(read_seeds(folder, row, chosen.seeds).values())
-        if chosen.mixed:
-            seeds = [mixed(seed) for seed in seeds]
-        measures = per_query(seeds)
+        seeds = Store(folder).seeds(row, chosen.seeds).values()
+        measures = per_query([(chosen.mixed and mixed(seed)) or seed["measures"] for seed in seeds])
         if chosen.measure not in measures:
             raise InputError(f"{row} has no measure {chosen.measure} in {folder}; it has {', '.join(measures)}")
         values = measures[chosen.measure] | values
     return values
-
-
-def mixed(seed: dict[str, Any]) -> dict[str, Any]:
-    """Return a seed's JSON with the mixture's measures in place of its own, where it has a mixture."""
-    if not seed.get("interpolated"):
-        return seed
-    split = seed["config"]["data"]["splits"]["test"]  # tries lie in a folder that is not called as their split
-    return {**seed, "measures": seed["interpolated"]["measures"][split]}
 
 
 if __name__ == "__main__":

@@ -1,119 +1,68 @@
-"""What the figures' scripts share: their options, the collection, and pairs of queries and relevant documents."""
+"""Figures 4, 5 and 6 of the paper: patterns of one document, sizes of circles, measures by length.
+
+python experiments/figures.py 4 --help explains the options of one.
+"""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # --help answers without loading PyTorch
-    from matplotlib.figure import Figure
-    from omegaconf import DictConfig
+from lab.command import begin, one_line_errors
 
-    from socialgraph.data import Collection, TermStatistics, Tokens
-    from socialgraph.edges import SocialEdges
+begin()
+
+FIGURES = {
+    "4": ("what each pattern makes of one document, and all of them together", """\
+  python experiments/figures.py 4
+  python experiments/figures.py 4 document_length=2000 edges.sparsity=0.93
+  python experiments/figures.py 4 --query "open a file" --document library/pathlib
+  python experiments/figures.py 4 '~edges.patterns.dynamic_centrality' --output three.png"""),
+    "5": ("how large the first, second, ... circle is, by sparsity, for both partitions", """\
+  python experiments/figures.py 5
+  python experiments/figures.py 5 --documents 1                         (one document, as in the paper)
+  python experiments/figures.py 5 partition.keep=strongest --sparsity 0.95 0.9"""),
+    "6": ("how good systems are at short and at long documents, from finished rows of a table", """\
+  python experiments/figures.py 6                           (rows of pydocs that come with the project)
+  python experiments/figures.py 6 --rows maxp,parade,socialformer-edge --measure nDCG@10 --bounds 1024 4096
+  python experiments/figures.py 6 data=folder data.path=path/to/collection data.splits.test=test_bal"""),
+}  # fmt: skip
 
 
-def parser(text: str | None, examples: str, output: str) -> argparse.ArgumentParser:
-    """Return the options that all figures have.
-
-    Args:
-        text: the script's own docstring.
-        examples: what one might type.
-        output: where the picture goes if nobody says otherwise.
-    """
-    result = argparse.ArgumentParser(
-        description=(text or "").split("\n\n")[0],
-        epilog=f"examples:\n{examples}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    result.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="options of run.py, see its --help")
+def options_of(number: str, options: argparse.ArgumentParser) -> None:
+    """Add the options of a figure."""
+    add = options.add_argument
+    add("overrides", nargs="*", metavar="KEY=VALUE", help="options of run.py, see its --help")
     what = "the picture (.png, .svg, .pdf); its numbers go beside it as .json (default: %(default)s)"
-    result.add_argument("--output", type=Path, default=Path(output), help=what)
-    result.add_argument("--dpi", type=int, default=100, help="pixels for each inch (default: %(default)s)")
-    return result
+    add("--output", type=Path, default=Path(f"figure{number}.png"), help=what)
+    add("--dpi", type=int, default=100, help="pixels for each inch (default: %(default)s)")
+    if number == "4":
+        add("--query", help="text of the query; with --document (default: the first test query)")
+        add("--document", help="id of the document (default: the one that is relevant to it)")
+    elif number == "5":
+        add("--documents", type=int, default=20, help="how many, relevant to test queries (default: %(default)s)")
+        add("--sparsity", type=float, nargs="+", default=[0.99, 0.97, 0.95, 0.93], help="(default: as in the paper)")
+        add("--partitions", default="edge,node", help="of the group partition, with commas (default: %(default)s)")
+    else:
+        add("--rows", default="parade,socialformer-node,socialformer-edge", help="with commas (default: %(default)s)")
+        add("--measure", default="RR@100", help="as ir_measures writes it (default: %(default)s)")
+        add("--bounds", type=int, nargs="+", default=[512, 1024, 2048], help="word pieces where a new bucket begins")
+        add("--results", type=Path, default=Path(__file__).parent / "results", help="folder of finished rows")
 
 
-def write_figure(figure: Figure, numbers: dict[str, Any], chosen: argparse.Namespace) -> None:
-    """Write a picture and its numbers, each whole or not at all."""
-    from files import versions, write_json
+def main() -> None:
+    """Read the options and draw."""
+    form = {"formatter_class": argparse.RawDescriptionHelpFormatter}
+    options = argparse.ArgumentParser(description=__doc__, **form)
+    kinds = options.add_subparsers(dest="figure", required=True, metavar="4, 5 or 6")
+    for number, (text, examples) in FIGURES.items():
+        options_of(number, kinds.add_parser(number, help=text, description=text, epilog=f"examples:\n{examples}", **form))
+    chosen = options.parse_args()
+    with one_line_errors():
+        from lab.figures import DRAW, write_figure
 
-    from socialgraph.data.files import atomic_write
-    from socialgraph.errors import OptionError
-
-    kind = chosen.output.suffix[1:]
-    if kind not in ("png", "svg", "pdf"):
-        raise OptionError(f"--output must end in .png, .svg or .pdf, got {chosen.output}")
-    with atomic_write(chosen.output, "wb") as file:
-        figure.savefig(file, format=kind, dpi=chosen.dpi)
-    write_json(chosen.output.with_suffix(".json"), numbers | {"versions": versions()})
-    print(f"written: {chosen.output} and {chosen.output.with_suffix('.json')}")
+        write_figure(*DRAW[chosen.figure](chosen), chosen)
 
 
-def composed(overrides: Sequence[str]) -> DictConfig:
-    """Return the configuration of run.py with these overrides; of two on the same matter the last one counts."""
-    from hydra import compose, initialize_config_dir
-    from tables import latest
-
-    with initialize_config_dir(str(Path(__file__).resolve().parent / "conf"), version_base="1.3"):
-        return compose("config", latest(list(overrides)))
-
-
-def social_edges(config: DictConfig) -> SocialEdges:
-    """Return the edges of a configuration.
-
-    Raises:
-        OptionError: edges that have no patterns.
-    """
-    from hydra.utils import instantiate
-
-    from socialgraph.edges import SocialEdges
-    from socialgraph.errors import OptionError
-
-    edges = instantiate(config.edges, _convert_="all")
-    if not isinstance(edges, SocialEdges):
-        raise OptionError(f"the figure needs SocialEdges, which have patterns, got {type(edges).__name__}")
-    return edges
-
-
-def read(config: DictConfig) -> tuple[Collection, Tokens, TermStatistics]:
-    """Return a configuration's collection, its word pieces and their statistics."""
-    from hydra.utils import instantiate
-
-    from socialgraph.data import TermStatistics, Tokens
-
-    collection = instantiate(config.data.collection)
-    tokens = Tokens.stored(collection.documents, config.backbone, config.document_length, config.query_length)
-    return collection, tokens, TermStatistics.of(tokens, collection.documents)
-
-
-def relevant_pairs(collection: Collection, config: DictConfig, tokens: Tokens) -> list[tuple[str, str, str]]:
-    """Return test queries with a document that they should find: ``(query id, query, document id)``.
-
-    Only documents that have all the word pieces that are read, each once; in the order of the queries' hashes.
-
-    Raises:
-        InputError: there is none.
-    """
-    from socialgraph.data.collection import hash_fraction
-    from socialgraph.errors import InputError
-
-    split = collection[config.data.splits.test]
-    first: dict[str, str] = {}  # document -> query
-    for query in sorted(split.queries, key=hash_fraction):
-        for document, grade in split.qrels.get(query, {}).items():
-            if grade > 0:
-                first.setdefault(document, query)
-    lengths = tokens.lengths(list(first), collection.documents)
-    pairs = [
-        (query, split.queries[query], document)
-        for (document, query), length in zip(first.items(), lengths, strict=True)
-        if length == tokens.max_document_length
-    ]
-    if not pairs:
-        raise InputError(
-            f"no relevant document of {collection.name}, split {config.data.splits.test}, has "
-            f"{tokens.max_document_length} word pieces: choose a smaller document_length"
-        )
-    return pairs
+if __name__ == "__main__":
+    main()

@@ -1,28 +1,48 @@
-"""Train a system and a baseline on the same budget, re-rank the test queries, print one table.
+"""The main job: a few systems, each alone and with BM25, first without any training, then fine-tuned; one table.
 
 python experiments/run.py --help explains the options.
 """
 
 import time
-from pathlib import Path
 
-from app import begin, one_line_errors
+from lab.command import begin, logged, one_line_errors
 
 STARTED = time.perf_counter()
 begin()
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 
-@hydra.main(version_base="1.3", config_path="conf", config_name="config")
+@hydra.main(version_base="1.3", config_path="conf", config_name="run")
 def main(config: DictConfig) -> None:
-    """Run the comparison that the configuration describes."""
-    with one_line_errors():
-        from comparison import compare
+    """Rank with every row as it is, then train and rank again; what is finished in the folder is not done again."""
+    with one_line_errors(), logged():
+        from lab.comparison import Comparison
+        from lab.execute import execute_all, learns, log
+        from lab.plan import Row, composed, named_run, typed_for_rows
+        from lab.plots import draw_graph
+        from lab.report import lines_of, write_table
+        from lab.store import first_folder, write_text
+        from lab.task import Tasks
 
-        compare(config, Path(HydraConfig.get().runtime.output_dir), STARTED)
+        folder, tasks = first_folder(HydraConfig.get().runtime.output_dir), Tasks()
+        write_text(folder / "config.yaml", OmegaConf.to_yaml(config, resolve=True))
+        places = {"folder": folder / "runs", "weights": folder / ".weights"}
+        untrained, trained = [], []
+        for name in dict.fromkeys(config.rows):
+            as_it_is = composed([*typed_for_rows(), f"recipe={name}", "trainer.groups=0"])
+            learned = composed([*typed_for_rows(), f"recipe={name}"])
+            runs = [named_run(Row(name), as_it_is, **places, kind="untrained")]
+            runs += [named_run(Row(name), learned, **places, keep_model=True)] if learns(learned) else []
+            untrained.append(runs[0])
+            trained.append(runs[-1])
+        for runs in (untrained, trained):
+            execute_all(runs, tasks)
+            write_table(Comparison(config, lines_of(runs, untrained)), runs[0].config, folder, "table")
+        draw_graph(trained[-1], tasks, folder / "graph.png")
+        log.info("done in %.0f s; everything is in %s", time.perf_counter() - STARTED, folder)
 
 
 if __name__ == "__main__":

@@ -1,57 +1,41 @@
 """The study: do friend circles help? Tables 1 and 2 and Figure 6 on real long documents, trained and ranked here.
 
-What is finished stays on disk, so a study is done in pieces: call the same line until nothing is left. Each row (a
-system, a collection, a seed) is trained once, on one budget, and ranks the test queries once; what is chosen (the
-weight of BM25 beside it) is chosen on dev.
+python experiments/study.py --help explains the options.
 """
 
-from __future__ import annotations
-
-import argparse
 from pathlib import Path
 
-from app import begin, one_line_errors
+from lab.command import begin, logged, one_line_errors
 
 begin()
 
-CONF = Path(__file__).parent / "conf"
-EXAMPLES = """\
-  python experiments/study.py size=cpu                       (the core on wtq: within two hours on two cores)
-  python experiments/study.py size=cpu minutes=10            (a piece of it; again and again)
-  python experiments/study.py size=gpu part=all minutes=9    (everything, on a GPU)
-  python experiments/study.py part=tales rows=[parade,socialformer-edge] seeds=[0,1,2]
-  python experiments/study.py part=tries rows=[parade,as-it-stands,led-by-cls]     (on dev only)
-  python experiments/study.py part=past                      (what the tries have chosen, on test)
-  python experiments/study.py part=all minutes=0             (runs nothing, writes the tables of what is finished)
-  python experiments/study.py size=gpu --pack study.tar.xz    (all that a machine without network needs)
-  python experiments/study.py trainer.groups=4 data.queries.test=4 data.queries.dev=2 warm_up.groups=4
-                                                             (smaller than small, to see it work)
-Whatever run.py takes goes to every row, after the row's own. Rows are those of table1.py and table2.py.
-Results: <results>/<data>/<split>/<row>.<seed>.run.gz and .json, and there study.md with its figures."""
+import hydra
+from omegaconf import DictConfig
 
 
-def main() -> None:
-    """Read the options, run what is not finished, write the report."""
-    options = argparse.ArgumentParser(
-        description=__doc__,
-        epilog=f"options (conf/study.yaml):\n\n{(CONF / 'study.yaml').read_text()}\nexamples:\n{EXAMPLES}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    options.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="see below")
-    what = "write the collections (fewer candidates) and the backbone (16 bits) into a .tar.xz, and run nothing"
-    options.add_argument("--pack", type=Path, metavar="FILE", help=what)
-    chosen = options.parse_args()
-    with one_line_errors():
-        from study_plan import read_study
-        from study_runs import make_study
+@hydra.main(version_base="1.3", config_path="conf", config_name="study")
+def main(config: DictConfig) -> None:
+    """Execute what is not finished, as far as time allows, and write tables and figures."""
+    with one_line_errors(), logged():
+        from lab.by_query import write_sections
+        from lab.comparison import Comparison
+        from lab.execute import execute_all, log
+        from lab.pack import pack
+        from lab.report import lines_of, write_table
+        from lab.study import TimeLeft, study_runs, tables_of
+        from lab.task import Tasks
 
-        study = read_study(chosen.overrides)
-        if chosen.pack is not None:
-            from study_pack import pack
-
-            pack(study, chosen.pack)
-        else:
-            make_study(study)
+        runs, tasks = study_runs(config), Tasks()
+        if config.pack is not None:
+            pack(runs, Path(config.pack))
+            return
+        execute_all(runs, tasks, TimeLeft(runs, config.minutes).is_enough)
+        left = sum(run.finished() is None for run in runs)
+        log.info("%d of %d runs are finished%s", len(runs) - left, len(runs), "; call again for the rest" * (left > 0))
+        for (folder, split), some in tables_of(runs).items() if config.tables else ():
+            one, comparison = some[0].config, Comparison(config, lines_of(some, split=split))
+            sections = write_sections(comparison, one, tasks.of(one), split, folder) if config.part != "tries" else ""
+            write_table(comparison, one, folder, "study", sections)
 
 
 if __name__ == "__main__":

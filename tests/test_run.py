@@ -54,25 +54,45 @@ def test_ms_marco_formats_and_a_partition_of_ones_own(shared, tmp_path):
         "data=irds", "data.id=msmarco-document/trec-dl-2019/judged", "data.train=msmarco-document/train",
         "data.dev=msmarco-document/dev", "data.queries.dev=1", "data.queries.test=2", "trainer.groups=1",
         "trainer.negatives=1", "document_length=200", "trainer.bf16=false", "partition._target_=my_module.Pairs",
+        "rows=[bm25,sentence-maxp,parade-max,socialformer]",
         IR_DATASETS_HOME=str(tmp_path / "irds_home_mini"),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     assert "my_module.Pairs takes no max_size, keep: left out" in done.stdout + done.stderr
     out = tmp_path / "out"
     table = (out / "table.md").read_text()
-    rows = [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("| ")]
-    systems = ["first stage", "PARADE-max", "PARADE-max + first stage", "Socialformer-pairs"]
-    assert rows == ["system", *systems, "Socialformer-pairs + first stage"]
-    assert table.splitlines()[2:] == done.stdout[done.stdout.index("| system") :].rstrip().splitlines()[: len(rows) + 3]
-    mine, first = (read_run(out / "runs" / f"{name}.test.txt") for name in ("Socialformer-pairs", "firststage"))
+    assert rows_of(table) == ["BM25", "Sentence-MaxP", "PARADE-max", "Socialformer-pairs"]
+    header = [cell.strip() for cell in table.splitlines()[0].split("|")[2:9]]
+    assert header == ["RR@10 untrained", "+ BM25", "weight", "RR@10 trained", "+ BM25", "weight", "s / document"]
+    # the table stands on the screen twice, first without what is trained; the sentence encoder is never trained
+    assert done.stdout.count("| Model | RR@10 untrained | + BM25 | weight | s / document |") == 1
+    assert done.stdout.rstrip().find(table.splitlines()[-1]) > 0
+    sentence = next(line for line in table.splitlines() if "Sentence-MaxP" in line).split("|")
+    assert [cell.strip() for cell in sentence[5:8]] == ["-", "-", "-"]
+    rankings = {path.name: read_run(path) for path in (out / "runs").glob("*.run.gz")}
+    assert set(rankings) == {
+        f"{row}.0.run.gz" for row in (
+            "bm25-untrained", "sentence-maxp-untrained", "parade-max-untrained", "parade-max",
+            "socialformer-untrained", "socialformer",
+        )
+    }  # fmt: skip
+    mine, first = rankings["socialformer.0.run.gz"], rankings["bm25-untrained.0.run.gz"]
     assert len(mine) == 2
     assert {q: set(d) for q, d in mine.items()} == {q: set(d) for q, d in first.items()}
     assert all(len(set(scores.values())) > 1 for scores in mine.values())
-    for name in ("config.yaml", "versions.json", "measures.json", "measures_per_query.json", "graph.png", "run.log"):
+    for name in ("config.yaml", "table.csv", "graph.png", "run.log"):
         assert (out / name).stat().st_size > 0, name
-    model = Socialformer.from_pretrained(out / "models" / "Socialformer-pairs")
+    assert "DEBUG" not in (out / "run.log").read_text()
+    model = Socialformer.from_pretrained(out / "runs" / "models" / "socialformer.0")
     start = Socialformer.from_backbone("minilm")
     assert not torch.equal(model.score.weight, start.score.weight)
+
+
+def rows_of(table):
+    """The first column of a table in Markdown."""
+    lines = [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("| ")]
+    assert lines[0] == "Model"
+    return lines[1:]
 
 
 def test_a_folder_of_ones_own_with_other_pieces(tmp_path):
@@ -90,17 +110,16 @@ def test_a_folder_of_ones_own_with_other_pieces(tmp_path):
     done = run(
         tmp_path,
         "data=folder", f"data.path={folder}", "data.retriever._target_=socialgraph.ranking.QueryLikelihood",
-        "partition=node", "edges=random", "trainer.groups=2", "document_length=64", "window=32",
+        "partition=node", "edges=random", "trainer.groups=2", "rows=[ql,parade-max,socialformer]",
+        "document_length=64", "window=32",
         "+trainer.arguments.gradient_checkpointing=true", "trainer.bf16=false", "model.leader=cls",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
-    table = (tmp_path / "out" / "table.md").read_text()
-    rows = [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("| ")]
-    assert rows[1:] == ["QueryLikelihood", "PARADE-max", "PARADE-max + QueryLikelihood", "Socialformer-node",
-                        "Socialformer-node + QueryLikelihood"]  # fmt: skip
-    run_file = read_run(tmp_path / "out" / "runs" / "Socialformer-node+QueryLikelihood.test.txt")
-    assert set(run_file) == {"q-newt", "q-raven"}
-    assert json.loads((tmp_path / "out" / "measures.json").read_text())["QueryLikelihood"]["RR@10"] == 1.0
+    assert rows_of((tmp_path / "out" / "table.md").read_text()) == ["QL", "PARADE-max", "Socialformer-node"]
+    value = json.loads((tmp_path / "out" / "runs" / "socialformer.0.json").read_text())
+    assert set(value["interpolated"]["measures"]["test"]["RR@10"]) == {"q-newt", "q-raven"}
+    first = json.loads((tmp_path / "out" / "runs" / "ql-untrained.0.json").read_text())
+    assert first["measures"]["RR@10"] == {"q-newt": 1.0, "q-raven": 1.0}
 
 
 @pytest.mark.parametrize(
@@ -123,6 +142,7 @@ def test_help_teaches(tmp_path):
     assert done.returncode == 0
     for words in (
         "partition: edge, expected, k-core",
+        "recipe=bigbird rows=[bm25,maxp,bigbird]",
         "data=irds data.id=vaswani",
         "partition._target_=my_module.MyPartition",
     ):

@@ -16,45 +16,25 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # where it is called as a program
-from conftest import write_tiny_bert
+from commands import call, typed_for_tales, write_tales
 
 ROOT = Path(__file__).parents[2]
-WORDS = [f"w{number}" for number in range(6)]
 ROWS = "rows=[bm25,parade,socialformer-node,idcm,colbert]"
-
-
-def write_tales(folder):
-    """Write a small BERT and a collection of six documents."""
-    (folder / "bert").mkdir(parents=True)
-    write_tiny_bert(folder / "bert")
-    with open(folder / "corpus.jsonl", "w") as corpus:
-        for place, word in enumerate(WORDS):
-            text = " ".join(f"{word} w{20 + (7 * place + 3 * number) % 90}" for number in range(30))
-            corpus.write(json.dumps({"doc_id": f"d-{word}", "text": text}) + "\n")
-    for split, part in (("train", WORDS[:3]), ("dev", WORDS[2:4]), ("test", WORDS[3:])):
-        (folder / f"queries.{split}.tsv").write_text("".join(f"q-{word}\t{word} w20 w41\n" for word in part))
-        (folder / f"qrels.{split}.txt").write_text("".join(f"q-{word} 0 d-{word} 1\n" for word in part))
 
 
 def typed(folder):
     """Return what a user types to rank it."""
     return [
-        "data=folder", f"data.path={folder}", "data.label=tales", f"model.backbone={folder / 'bert'}", "size.short=32",
-        "size.long=48", "window=32", "trainer.groups=24", "trainer.negatives=1", "trainer.bf16=false",
-        "trainer.save_every=4", "trainer.token_budget=60", ROWS,
+        *typed_for_tales(folder), "size.short=32", "size.long=48", "trainer.groups=24", "trainer.save_every=4",
+        "trainer.token_budget=60", ROWS,
     ]  # fmt: skip
 
 
 def table(folder, results):
     """Make the table, in a process of its own."""
-    options = [*typed(folder), f"results={results}"]
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     os.dup2(1, 2)
-    from hydra import compose, initialize_config_dir
-    from tables import make_table
-
-    with initialize_config_dir(str(ROOT / "experiments" / "conf"), version_base="1.3"):
-        make_table(compose("table1", options), options)
+    call("table", *typed(folder), f"results={results}")
 
 
 def finished(results):
@@ -88,7 +68,7 @@ def stage(results):
 def killed_and_whole(folder, kills, seed=0):
     """Return what an undisturbed run leaves, what a killed one leaves, and where it was killed."""
     sys.path.insert(0, str(ROOT / "experiments"))
-    import tables  # noqa: F401  (children are forked from here: they need not load PyTorch again)
+    import lab.execute  # noqa: F401  (children are forked from here: they need not load PyTorch again)
 
     context, draw = multiprocessing.get_context("fork"), random.Random(seed)
     # the parent itself computes nothing: threads do not survive a fork

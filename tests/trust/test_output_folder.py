@@ -8,16 +8,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from hydra import compose, initialize_config_dir
-from test_killed_table import ROOT, typed, write_tales
+from commands import EXPERIMENTS, typed_for_tales, write_tales
 
-from socialgraph.data.files import only_here
 from socialgraph.errors import OptionError, OutputError
 
-EXPERIMENTS = ROOT / "experiments"
 #: one step reads two groups; without dropout two processes draw nothing that one would not
 TWO = [
-    "+trainer.arguments.gradient_accumulation_steps=2", "+model.dropout=0.0", "+baseline.model.dropout=0.0",
+    "+trainer.arguments.gradient_accumulation_steps=2", "+recipe.model.dropout=0.0", "rows=[parade-max,socialformer]",
     "document_length=48", "partition.k=2", "trainer.groups=8",
 ]  # fmt: skip
 
@@ -25,8 +22,7 @@ TWO = [
 @pytest.fixture
 def tales(tmp_path):
     write_tales(tmp_path / "tales")
-    unknown = ("size.", "rows=")
-    return [option for option in typed(tmp_path / "tales") if not option.startswith(unknown)]
+    return [*typed_for_tales(tmp_path / "tales"), "trainer.save_every=4", "trainer.token_budget=60"]
 
 
 def call(*command, **options):
@@ -41,10 +37,11 @@ def test_two_processes_give_the_files_of_one(tales, tmp_path):
         done = call(*command, *tales, *TWO, f"hydra.run.dir={tmp_path / name}", cwd=tmp_path)
         assert done.returncode == 0, done.stderr[-3000:]
         printed[name] = done.stdout
-    for path in (tmp_path / "one" / "runs").iterdir():
+    rankings = sorted((tmp_path / "one" / "runs").glob("*.run.gz"))
+    assert len(rankings) == 4
+    for path in rankings:
         assert path.read_bytes() == (tmp_path / "two" / "runs" / path.name).read_bytes(), path.name
-    assert len(list((tmp_path / "two" / "runs").iterdir())) == 10
-    assert printed["two"].count("| system |") == 1
+    assert printed["two"].count("| Model |") == 2  # untrained, trained
     assert (tmp_path / "two" / "run.log").read_text().count("done in") == 1
     assert not (tmp_path / "outputs").exists()
     assert {path.name for path in tmp_path.iterdir()} == {"tales", "one", "two"}
@@ -57,54 +54,64 @@ def test_a_killed_run_goes_on_in_its_folder(tales, tmp_path):
     folder = tmp_path / "killed"
     running = subprocess.Popen([*command, f"hydra.run.dir={folder}"], cwd=tmp_path, stdout=-3, stderr=-3)
     until = time.monotonic() + 300
-    while running.poll() is None and not any(folder.glob("unfinished/*/training/checkpoint-*")):
+    while running.poll() is None and not any(folder.glob("runs/.unfinished/*/training/checkpoint-*")):
         assert time.monotonic() < until
         time.sleep(0.01)
     running.send_signal(signal.SIGKILL)
     assert running.wait() == -signal.SIGKILL
     again = call(*command, f"hydra.run.dir={folder}", cwd=tmp_path)
     assert again.returncode == 0, again.stderr[-3000:]
-    assert f"going on with {folder / 'unfinished'}" in again.stdout
-    for path in (tmp_path / "whole" / "runs").iterdir():
+    assert f"going on with {folder / 'runs' / '.unfinished'}" in again.stdout
+    for path in (tmp_path / "whole" / "runs").glob("*.run.gz"):
         assert path.read_bytes() == (folder / "runs" / path.name).read_bytes(), path.name
-    assert not (folder / "unfinished").exists()
+    assert not (folder / "runs" / ".unfinished").exists()
 
 
-def test_the_second_of_two_runs_is_refused_in_one_line(tales, tmp_path):
-    program = "import sys, time\nfrom socialgraph.data.files import only_here\n"
-    program += "with only_here(sys.argv[1]):\n    print('here', flush=True)\n    time.sleep(600)"
-    folder = tmp_path / "out"
-    first = subprocess.Popen([sys.executable, "-c", program, str(folder)], stdout=subprocess.PIPE, text=True)
-    assert first.stdout.readline() == "here\n"
+def test_two_processes_take_different_runs_of_one_folder(tales, tmp_path):
+    """What another process is at is left to it; who is killed lets go of what it held, and nothing is done twice."""
+    results = f"results={tmp_path / 'results'}"
+    typed = [*tales, "size.short=32", "size.long=48", "rows=[bm25,parade,maxp]", "trainer.groups=60", results]
+    command = [sys.executable, str(EXPERIMENTS / "table.py"), *typed, f"hydra.run.dir={tmp_path / 'out'}"]
+    folder = tmp_path / "results" / "tales" / "test"
+    first = subprocess.Popen(command, cwd=tmp_path, stdout=-3, stderr=-3)
+    until = time.monotonic() + 300
+    while not any(folder.glob(".unfinished/maxp.0/training/checkpoint-*")):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    first.send_signal(signal.SIGSTOP)  # it holds the run for as long as the other one works
     try:
-        done = call(sys.executable, EXPERIMENTS / "run.py", *tales, f"hydra.run.dir={folder}", cwd=tmp_path)
-        assert done.returncode == 1
-        assert done.stderr.splitlines()[-1] == (
-            f"error: {folder}: another process writes there; wait for it, stop it, or choose another folder"
-        )
+        second = call(*command, cwd=tmp_path)
+        assert second.returncode == 0, second.stderr[-3000:]
+        assert "maxp.0: another process is at it" in second.stdout
+        assert {path.name for path in folder.glob("*.json")} == {"bm25.0.json", "parade.0.json"}
+        assert "| BERT-MaxP |" not in second.stdout
     finally:
-        first.kill()
+        first.send_signal(signal.SIGKILL)
         first.wait()
-    with only_here(folder):  # who dies lets go
-        pass
+    made = {path: path.stat().st_mtime_ns for path in folder.glob("*.json")}
+    third = call(*command, cwd=tmp_path)
+    assert "going on with" in third.stdout
+    assert {path: path.stat().st_mtime_ns for path in made} == made
+    assert "| BERT-MaxP |" in third.stdout
 
 
 def test_a_closed_folder_shows_before_anything_is_computed(tales, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(EXPERIMENTS))
-    import tables
+    from lab import execute
+    from lab.plan import Row, Run
+    from lab.task import Tasks
 
-    monkeypatch.setattr(tables, "make_row", None)  # nothing of the work may begin
+    monkeypatch.setattr(execute, "carry_out", None)  # nothing of the work may begin
     (tmp_path / "file").write_text("")
-    with initialize_config_dir(str(EXPERIMENTS / "conf"), version_base="1.3"):
-        options = [*tales, "rows=[bm25]", f"results={tmp_path / 'file' / 'results'}"]
-        with pytest.raises(OutputError, match=r"file/results/tales/test.*: cannot be written .*choose another folder"):
-            tables.make_table(compose("table1", options), options)
+    run = Run(Row("bm25"), 0, None, {"test": tmp_path / "file" / "results"}, {"test": {}})
+    with pytest.raises(OutputError, match=r"file/results.*: cannot be written .*choose another folder"):
+        execute.execute(run, Tasks())
 
 
 def test_names_of_folders_lead_nowhere_else(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(EXPERIMENTS))
+    from lab.plan import results_folder
     from omegaconf import OmegaConf
-    from results import results_folder
 
     for label in ("../../etc", "/etc", "..", ".", "", "a/../../b"):
         config = OmegaConf.create({"results": str(tmp_path), "data": {"label": label, "splits": {"test": label}}})
@@ -116,7 +123,7 @@ def test_names_of_folders_lead_nowhere_else(tmp_path, monkeypatch):
 
 def test_a_step_is_divided_among_processes(monkeypatch):
     monkeypatch.syspath_prepend(str(EXPERIMENTS))
-    from rows import shared_out
+    from lab.recipe import divided
 
     batch, steps = "per_device_train_batch_size", "gradient_accumulation_steps"
     for arguments, among, expected in (
@@ -125,16 +132,16 @@ def test_a_step_is_divided_among_processes(monkeypatch):
         ({batch: 8, steps: 4}, 2, (8, 2)),
         ({steps: 2}, 8, (1, 2)),
     ):
-        found = shared_out({"learning_rate": 1, **arguments}, among)
+        found = divided({"learning_rate": 1, **arguments}, among)
         assert (found.get(batch, 8), found.get(steps, 1)) == expected
         assert found["learning_rate"] == 1
     with pytest.raises(OptionError, match=r"a step of 1 x 1 groups cannot be divided among 2 processes"):
-        shared_out({batch: 1}, 2)
+        divided({batch: 1}, 2)
 
 
 def test_a_trained_model_is_kept_also_where_it_shares_weights(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(EXPERIMENTS))
-    from unfinished import Training, Unfinished
+    from lab.store import Training, Unfinished
 
     def model():
         layer = torch.nn.Linear(3, 3)

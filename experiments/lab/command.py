@@ -1,4 +1,4 @@
-"""What the scripts share: the line they begin with, and errors of one line."""
+"""What the commands share: how they begin, what they log, and errors of one line."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+CONF = Path(__file__).resolve().parents[1] / "conf"
 
 
 def begin() -> None:
@@ -19,6 +21,10 @@ def begin() -> None:
     elif "--help" not in sys.argv:
         print("socialgraph: loading PyTorch and transformers ...", flush=True)
     sys.path.insert(0, str(Path.cwd()))
+    # processes that a launcher starts find the same modules
+    folders = [str(CONF.parent), str(Path.cwd()), os.environ.get("PYTHONPATH", "")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, folders))
+    os.environ.setdefault("TQDM_LEAVE", "")  # tqdm reads it when it is imported: a bar goes when its stage is done
 
 
 @contextmanager
@@ -37,3 +43,19 @@ def one_line_errors() -> Iterator[None]:
         while cause is not None and not isinstance(cause, SocialgraphError):
             cause = cause.__cause__  # hydra wraps what a class says into an error of its own
         sys.exit(shown(f"error: {cause or str(error).splitlines()[0]}"))
+
+
+@contextmanager
+def logged() -> Iterator[None]:
+    """Keep log lines out of bars, and out of the log what other libraries say of themselves."""
+    import logging
+
+    from tqdm.contrib.logging import logging_redirect_tqdm
+
+    logging.captureWarnings(True)
+    for library in ("matplotlib", "httpx", "submitit"):
+        logging.getLogger(library).setLevel(logging.WARNING)
+    with logging_redirect_tqdm():
+        for handler in logging.getLogger().handlers:
+            handler.setLevel(logging.INFO)  # bm25s sets its own level, to DEBUG
+        yield

@@ -8,25 +8,28 @@ candidates hold no document that is relevant to one.
 
 from __future__ import annotations
 
-import json
 import logging
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-from evidence import Evidence
-from files import write_json
+from filelock import FileLock
 from hydra.utils import instantiate
 from omegaconf import DictConfig
-from rows import Recipe, Task, graph_builder, train
 from tqdm import tqdm
 from transformers import set_seed
-from unfinished import Unfinished
 
+from lab.evidence import Evidence, read_evidence
+from lab.recipe import Recipe, device, train
+from lab.store import Unfinished, read_json, write_json
+from lab.task import Task
 from socialgraph.backbone import load_tokenizer
 from socialgraph.data import Collection, Document, Split, TrainingGroups
-from socialgraph.data.collection import Run, hash_fraction
+from socialgraph.data.collection import Run as Ranking
+from socialgraph.data.collection import hash_fraction
 from socialgraph.errors import InputError
 from socialgraph.nn.bert_weights import save_as_bert
 from socialgraph.ranking import processes
@@ -62,7 +65,7 @@ def passages(collection: Collection, train: str, evidence: dict[str, Evidence], 
             name = passage_id(document_id, start)
             documents[name] = Document(name, text, document.title)
     qrels = {query: {passage_id(place.document_id, place.start): 1} for query, place in known.items()}
-    candidates: Run = {}
+    candidates: Ranking = {}
     ordered = {document_id: sorted(places) for document_id, places in starts.items()}
     for query in known:
         grades = split.qrels.get(query, {})
@@ -76,50 +79,77 @@ def passages(collection: Collection, train: str, evidence: dict[str, Evidence], 
     return Collection(f"{collection.name}, passages", documents, {"train": Split(queries, qrels, candidates)})
 
 
+@contextmanager
+def only_one(path: Path) -> Iterator[None]:
+    """Wait until no other process is at it; the first of several that work together waits for all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(path)
+    if processes.is_first():
+        lock.acquire()
+    processes.wait()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
 def passage_id(document_id: str, start: int) -> str:
     """Return the name of the passage of a document that begins at a word piece."""
     return f"{document_id}@{start}"
 
 
-def warm_up(
-    config: DictConfig, wanted: dict[str, Any], collection: Collection, evidence: dict[str, Evidence], folder: Path
-) -> dict[str, Any]:
-    """Train a backbone on passages and write it as a BERT; return what is known of the training.
-
-    A folder that is there, trained in the same way, is taken as it is.
+@dataclass(frozen=True)
+class WarmUp:
+    """How a collection's backbone is warmed up, and where it is kept.
 
     Args:
-        config: the resolved configuration of run.py, with the recipe ``firstp`` at the length of a passage.
-        wanted: what the backbone depends on.
-        collection: with candidates for its training split.
-        evidence: of the training questions.
+        config: of a run with the recipe ``firstp`` at the length of a passage.
+        identity: what the backbone depends on.
         folder: it becomes a BERT's: config.json, model.safetensors, tokenizer; score.safetensors; and warm_up.json.
     """
-    facts = folder / "warm_up.json"
-    found: dict[str, Any] | None = processes.from_first(json.loads(facts.read_text()) if facts.exists() else None)
-    if found is not None and found["config"] == wanted:
-        return found
+
+    config: DictConfig
+    identity: dict[str, Any]
+    folder: Path
+
+
+def warm_up(wanted: WarmUp, task: Task) -> None:
+    """Train a backbone on passages and write it as a BERT, unless it is there, trained in the same way.
+
+    Of several processes that want it, one makes it and the others wait.
+
+    Args:
+        wanted: the backbone.
+        task: of which collection; its training split has candidates.
+    """
+    facts = wanted.folder / "warm_up.json"
+    with only_one(wanted.folder.with_name(f"{wanted.folder.name}.lock")):
+        before = processes.from_first(read_json(facts))
+        if before is None or before["config"] != wanted.identity:
+            train_on_passages(wanted, task.collection, facts.name)
+
+
+def train_on_passages(wanted: WarmUp, collection: Collection, facts: str) -> None:
+    """Do the work of :func:`warm_up`."""
+    config, folder = wanted.config, wanted.folder
+    evidence = read_evidence(config.data.path)
     pieces = passages(collection, config.data.splits.train, evidence, config.backbone, config.recipe.document_length)
     task = Task(pieces, pieces["train"], pieces["train"], {"train": pieces["train"]}, "first stage")
-    device = "cuda" if torch.cuda.is_available() else "cpu"
     recipe = Recipe(config.recipe)
     set_seed(config.seed)
-    builder = graph_builder(config, recipe, task, device)
-    model = instantiate(recipe.config.model).to(device)
+    builder = recipe.builder(config, task)
+    model = instantiate(recipe.config.model).to(device())
     groups = TrainingGroups(task.train, config.trainer.groups, config.trainer.negatives, config.seed)
     log.info("warming up %s on %d groups of passages of %s", config.backbone, len(groups), collection.name)
-    unfinished = Unfinished(folder.with_name(f"{folder.name}.unfinished"), wanted)
-    training = unfinished.trained(
-        model, lambda: train(config, recipe.config, task, model, builder, groups, unfinished.training)
-    )
-    value = {"seconds": training.seconds, "training": training.log, "config": wanted}
+    unfinished = Unfinished(folder.with_name(f"{folder.name}.unfinished"), wanted.identity)
+    training = unfinished.trained(model, lambda: train(config, task, model, builder, groups, unfinished.training))
     log.info("warmed up in %.0f s", training.seconds)
     if processes.is_first():
         beside = folder.with_name(f".{folder.name}.part")
         shutil.rmtree(beside, ignore_errors=True)
         save_as_bert(model, beside)
-        write_json(beside / facts.name, value)
+        value = {"seconds": training.seconds, "training": training.log, "config": wanted.identity}
+        write_json(beside / facts, value)
         shutil.rmtree(folder, ignore_errors=True)
         beside.rename(folder)
     unfinished.remove()
-    return json.loads(json.dumps(value))

@@ -1,0 +1,127 @@
+"""The first measure by a property of the query: length of what is to be found, where its evidence starts, anchors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from lab.comparison import Comparison, Line
+from lab.evidence import read_evidence, read_flags
+from lab.report import csv_text, markdown_line
+from lab.store import write_text
+from lab.task import Task
+from socialgraph.data import Tokens
+from socialgraph.data.files import atomic_write
+from socialgraph.inspect.by_length import Bucket, draw_by_length, measures_by_length
+from socialgraph.ranking import processes
+
+#: systems that a figure holds; of more, those in ``drawn``
+MOST = 8
+
+
+@dataclass
+class Section:
+    """A property of the query, and the measure in each of its buckets."""
+
+    name: str  # of files
+    title: str
+    axis: str
+    buckets: list[Bucket]
+
+
+def write_sections(of: Comparison, run: DictConfig, task: Task, split: str, folder: Path) -> str:
+    """Write ``buckets.csv`` and a figure for each property; return the tables as Markdown."""
+    if not of.lines:
+        return ""
+    names, measure, text = unique_names(of.lines), of.measures[0], [""]
+    sections = sections_of(of, run, task, split, names)
+    for section in sections:
+        text += [f"## {section.title}: {measure}", ""]
+        text.append(markdown_line(["Model", *(f"{b.name} ({len(b.queries)})" for b in section.buckets)]))
+        text.append(f"|---|{'---:|' * len(section.buckets)}")
+        for name in names.values():
+            means = [bucket.means.get(name) for bucket in section.buckets]
+            text.append(markdown_line([name, *("-" if mean is None else f"{mean:.4f}" for mean in means)]))
+        text.append("")
+        draw(section, in_figure(names, of.config.drawn), measure, f"{run.data.label}, split {split}", folder)
+    header = ["By", "Bucket", "Queries", "Model", measure, "Standard error"]
+    cells = (
+        [section.name, bucket.name, len(bucket.queries), system, mean, bucket.errors.get(system)]
+        for section in sections
+        for bucket in section.buckets
+        for system, mean in bucket.means.items()
+    )
+    write_text(folder / "buckets.csv", csv_text(header, cells))
+    return "\n".join(text)
+
+
+def unique_names(lines: Sequence[Line]) -> dict[str, str]:
+    """Return row -> its label; the length that is read tells rows of the same label apart."""
+    labels = [line.label for line in lines]
+    return {
+        line.row.name: line.label
+        if labels.count(line.label) == 1
+        else f"{line.label} {line.config['recipe']['document_length']}"
+        for line in lines
+    }
+
+
+def sections_of(of: Comparison, run: DictConfig, task: Task, split: str, names: dict[str, str]) -> list[Section]:
+    """Return the first measure by length, by where the evidence starts, and by whether the question is anchored."""
+    measured = {names[line.row.name]: line.measures()[of.measures[0]] for line in of.lines}
+    queries, qrels = list(next(iter(measured.values()))), task.tests[split].qrels
+    relevant = {query: [d for d, grade in qrels[query].items() if grade > 0] for query in queries}
+    ids = sorted({document for documents in relevant.values() for document in documents})
+    tokens = Tokens.stored(task.collection.documents, of.config.backbone, 1 << 30)  # whole, however much was read
+    length = dict(zip(ids, tokens.lengths(ids, task.collection.documents), strict=True))
+    evidence, flags = read_evidence(run.data.path), read_flags(run.data.path)
+    starts = {q: evidence[q].start for q in queries if q in evidence and evidence[q].document_id in relevant[q]}
+    lengths = {query: min(length[d] for d in documents) for query, documents in relevant.items() if documents}
+    anchored = {query: int(flags[query]) for query in queries if query in flags}
+    sections = []
+    for name, title, axis, place, bounds in (
+        ("by-length", "By length of the relevant document", "word pieces of the relevant document", lengths,
+         of.config.bounds),
+        ("by-evidence", "By where the evidence starts", "word piece at which the evidence starts", starts,
+         of.config.bounds),
+        ("by-anchor", "Anchored questions (share a rare word with their document)", "question", anchored, [1]),
+    ):  # fmt: skip
+        if place:
+            inside = {system: {query: values[query] for query in place} for system, values in measured.items()}
+            sections.append(Section(name, title, axis, measures_by_length(inside, place, list(bounds))))
+    if anchored:
+        low, high = sections[-1].buckets
+        sections[-1].buckets = [replace(low, name="not anchored"), replace(high, name="anchored")]
+    return sections
+
+
+def in_figure(names: dict[str, str], drawn: Sequence[str]) -> list[str]:
+    """Return the systems of a figure: all of a table, or if they are too many the rows of ``drawn``.
+
+    Args:
+        names: row -> name, in the table's order.
+        drawn: rows.
+    """
+    chosen = [name for row, name in names.items() if row in drawn]
+    return chosen if len(names) > MOST and len(chosen) > 1 else list(names.values())[:MOST]
+
+
+def draw(section: Section, shown: Sequence[str], measure: str, name: str, folder: Path) -> None:
+    """Write a section's figure: some systems, Figure 6's form."""
+    only = [
+        replace(
+            bucket,
+            means={s: bucket.means[s] for s in shown if s in bucket.means},
+            errors={s: bucket.errors[s] for s in shown if s in bucket.errors},
+        )
+        for bucket in section.buckets
+    ]
+    if not processes.is_first() or not any(bucket.means for bucket in only):
+        return
+    figure = draw_by_length(only, measure, f"{name}; lines: one standard error over queries")
+    figure.axes[0].set_xlabel(section.axis, size=9)
+    with atomic_write(folder / f"{section.name}.png", "wb") as file:
+        figure.savefig(file, format="png", dpi=100)

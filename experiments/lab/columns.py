@@ -1,0 +1,218 @@
+"""The columns that a configuration may declare (``report.columns``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+from typing import Any
+
+from lab.comparison import Comparison, Line, Values
+from socialgraph.ranking import paired_t_test
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: what stands in it, and how."""
+
+    heading: str
+    value: Callable[[Line], Any]  # in the CSV; None: not there, or not known
+    form: str | Callable[[Any], str] = ""  # of a value in Markdown and LaTeX
+    mark: Callable[[Line], bool] = lambda line: False
+    where: str = "both"  # "page" and "csv": only there
+
+    def text(self, line: Line, dagger: str) -> str:
+        """Return what stands on a page."""
+        value = self.value(line)
+        if value is None:
+            return "-"
+        shown = self.form(value) if callable(self.form) else format(value, self.form)
+        return shown.replace("|", "/") + dagger * self.mark(line)  # what a user typed does not end a cell
+
+
+def measure_columns(of: Comparison) -> list[Column]:
+    """Return each measure with its deviation over seeds; the CSV has deviation and p value in columns of their own."""
+    return [column for name in of.measures for column in one_measure(of, name)]
+
+
+def one_measure(of: Comparison, name: str) -> list[Column]:
+    """Return the columns of a measure."""
+
+    def mean(line: Line) -> float:
+        return fmean(line.measures()[name].values())
+
+    def shown(line: Line) -> str:
+        spread = line.spread(name)
+        return f"{mean(line):.4f}" + ("" if spread is None else f" ± {spread:.4f}")
+
+    return [
+        Column(name, shown, mark=lambda line: of.is_marked(line, name), where="page"),
+        Column(name, mean, where="csv"),
+        Column(f"sd of {name}", lambda line: line.spread(name), where="csv"),
+        Column(f"p of {name}", lambda line: of.p_value(line, name), where="csv"),
+    ]
+
+
+def kind_columns(of: Comparison, kind: str, heading: str) -> list[Column]:
+    """Return the first measure of a kind of run, see :meth:`Line.measures`; nothing while there are none."""
+    first = of.measures[0]
+
+    def mean(line: Line) -> float | None:
+        return mean_of(line.measures(kind), first)
+
+    if all(mean(line) is None for line in of.lines):
+        return []
+    return [Column(heading, mean, ".4f", lambda line: of.is_marked(line, first, kind))]
+
+
+def mixed_columns(of: Comparison, kind: str) -> list[Column]:
+    """Return the first measure of the mixtures of a kind of run with the first stage, and their weights."""
+    columns = kind_columns(of, f"{kind}_mixed", "+ BM25")
+    return [*columns, Column("weight", lambda line: weights(line.runs(kind)))] if columns else []
+
+
+def difference_columns(of: Comparison) -> list[Column]:
+    """Return the differences from other rows, in % of theirs."""
+
+    def difference(line: Line, measure: str, to: str) -> float | None:
+        other = of.by_name.get(to)
+        theirs = mean_of(other.measures(), measure) if other else None
+        return 100 * (fmean(line.measures()[measure].values()) - theirs) / theirs if theirs else None
+
+    wanted = [(one.measure, one.to) for one in of.config.report.differences or ()]
+    return [
+        Column(
+            f"Δ {measure} vs {of.label(to)} %",
+            lambda line, measure=measure, to=to: difference(line, measure, to), "+.2f",
+        )
+        for measure, to in wanted or [(of.measures[0], of.to)]
+    ]  # fmt: skip
+
+
+def interval_columns(of: Comparison) -> list[Column]:
+    """Return the interval of the first measure's difference from the reference."""
+
+    def interval(line: Line) -> tuple[float, float] | None:
+        first, theirs = of.measures[0], of.by_name.get(of.to)
+        if theirs is None or theirs is line or len(line.measures()[first]) < 2:
+            return None
+        return paired_t_test(line.measures()[first], theirs.measures()[first]).interval
+
+    return [
+        Column("95 % interval of Δ", interval, lambda bounds: "{:+.3f} to {:+.3f}".format(*bounds), where="page"),
+        Column("Low of Δ", lambda line: (interval(line) or (None, None))[0], where="csv"),
+        Column("High of Δ", lambda line: (interval(line) or (None, None))[1], where="csv"),
+    ]
+
+
+def statistics_columns(of: Comparison) -> list[Column]:
+    """Return what circles look like: medians over the described documents of all seeds; the CSV has all of them."""
+
+    def middle(line: Line, name: str) -> float | None:
+        values = [value for run in line.seeds for value in run.get("statistics", {}).get(name, ()) if value is not None]
+        return median(values) if values else None
+
+    names = dict.fromkeys(name for line in of.lines for run in line.seeds for name in run.get("statistics", {}))
+    shown = {name: heading for name, heading in of.config.statistics.items() if names}
+    return [
+        Column(heading, lambda line, name=name: middle(line, name), three_digits, where="page")
+        for name, heading in shown.items()
+    ] + [Column(f"median {name}", lambda line, name=name: middle(line, name), where="csv") for name in names]
+
+
+def budget_columns(of: Comparison) -> list[Column]:
+    """Return the training steps, and the word pieces of documents that are read in them at most."""
+
+    def steps(line: Line) -> int | None:
+        arguments = line.config["trainer"]["arguments"]
+        batch = arguments["per_device_train_batch_size"] * arguments.get("gradient_accumulation_steps", 1)
+        return -(-line.config["trainer"]["groups"] // batch) if line.is_model else None
+
+    def pieces(line: Line) -> float | None:
+        trainer, length = line.config["trainer"], line.config["recipe"]["document_length"]
+        return trainer["groups"] * (1 + trainer["negatives"]) * length / 1e6 if line.is_model else None
+
+    return [Column("Steps", steps, where="csv"), Column("Training pieces (M)", pieces, ".2f")]
+
+
+def mean_of(measures: dict[str, Values], name: str) -> float | None:
+    """Return a measure's mean, None where there is none."""
+    return fmean(measures[name].values()) if measures else None
+
+
+def weights(runs: Sequence[dict[str, Any]]) -> str | None:
+    """Return the weights of the first stage in the mixtures."""
+    return ", ".join(f"{run['interpolated']['weight']:g}" for run in runs if run.get("interpolated")) or None
+
+
+def three_digits(value: float) -> str:
+    """Return a statistic with three digits."""
+    return format(value, ".0f" if abs(value) >= 100 else ".3g")
+
+
+def p_text(value: float) -> str:
+    """Return three digits of a p value; none of them is 0 where it is not."""
+    return "<0.001" if value < 0.0005 else f"{value:.3f}"
+
+
+def beside(of: Comparison, name: str, form: str = "") -> list[Column]:
+    """Return the columns of what stands beside rows under a name, such as the figures that a paper prints."""
+    keys = dict.fromkeys(key for line in of.lines for key in line.row.beside.get(name, {}))
+    return [
+        Column(key if name != "paper" else f"paper: {key}", lambda line, key=key: line.row.beside[name].get(key), form)
+        for key in keys
+    ]
+
+
+COLUMNS: dict[str, Callable[[Comparison], list[Column]]] = {
+    "model": lambda of: [Column("Model", lambda line: line.label)],
+    "options": lambda of: beside(of, "options"),
+    "length": lambda of: [
+        Column("Doc. length", lambda line: line.config["recipe"]["document_length"] if line.is_model else None)
+    ],
+    "window": lambda of: [Column("Window", lambda line: line.row.beside["window"])],
+    "seeds": lambda of: [Column("Seeds", lambda line: len(line.seeds))],
+    "measures": measure_columns,
+    "differences": difference_columns,
+    "interval": interval_columns,
+    "p": lambda of: [
+        Column(f"p of {name}", lambda line, name=name: of.p_value(line, name), p_text, where="page")
+        for name in of.config.report.significance.measures
+    ],
+    "mixed": lambda of: kind_columns(of, "mixed", f"+ BM25: {of.measures[0]}"),
+    "weight": lambda of: [Column("Weight of BM25", lambda line: weights(line.seeds))],
+    "untrained": lambda of: kind_columns(of, "untrained", f"{of.measures[0]} untrained"),
+    "untrained_mixed": lambda of: mixed_columns(of, "untrained"),
+    "trained": lambda of: kind_columns(of, "trained", f"{of.measures[0]} trained"),
+    "trained_mixed": lambda of: mixed_columns(of, "trained"),
+    "statistics": statistics_columns,
+    "budget": budget_columns,
+    "parameters": lambda of: [Column("Parameters (M)", lambda line: line.cost("parameters", 1e6), ".1f")],
+    "training": lambda of: [Column("Training (s)", lambda line: line.cost("training_seconds"), ".0f")],
+    "seconds": lambda of: [Column("s / document", lambda line: line.cost("seconds_per_document"), ".4f")],
+    "graph": lambda of: [Column("Graph (s)", lambda line: line.cost("graph_seconds_per_document"), ".4f")],
+    "memory": lambda of: [Column("Memory (GB)", lambda line: line.cost("peak_memory_bytes", 1e9), ".2f")],
+    "device": lambda of: [
+        Column("Device", lambda line: line.seeds[0]["versions"].get("device") if line.is_model else None)
+    ],
+    "paper": lambda of: beside(of, "paper", ".4f"),
+    "expected": lambda of: [Column("Expected", lambda line: line.row.beside.get("expected"))],
+}
+
+MIXED = (
+    "+ BM25: the scores mixed with the candidates' own, each scaled to [0, 1], with the weight of theirs that is best "
+    "on dev."
+)
+#: what one must know of a column
+NOTES = {
+    "interval": "95 % interval: of the difference, in the measure's own units, not adjusted for the number of rows.",
+    "mixed": MIXED,
+    "untrained_mixed": MIXED,
+    "statistics": "Circles: medians over test candidates, friend circles without passages, as "
+    "socialgraph.inspect.describe() counts them.",
+    "budget": "Training pieces: word pieces of documents that are read in training at most.",
+    "seconds": "s / document: of re-ranking, in the first seed's run, whatever else the machine did.",
+    "graph": "Graph: of building one, measured again on those candidates.",
+    "memory": "Memory: peak while the row was trained and ranked, of the GPU, or without one of the whole process.",
+    "paper": "The columns of the paper are its own printed figures, on other data and with other models.",
+}

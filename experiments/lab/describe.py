@@ -1,0 +1,80 @@
+"""What a system's circles look like, and what building its graphs costs."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from omegaconf import DictConfig
+from tqdm import tqdm
+
+from lab.plan import Run
+from lab.recipe import Recipe
+from lab.task import Tasks
+from socialgraph.data import GraphBuilder, Split, WeightCache
+from socialgraph.data.collection import hash_fraction
+from socialgraph.edges import SocialEdges
+from socialgraph.inspect.describe import describe
+from socialgraph.ranking.rerank import batches
+
+#: a query's id and text, and a candidate's id
+Pair = tuple[str, str, str]
+
+
+def describe_graphs(config: DictConfig, builder: GraphBuilder, split: Split, amount: int) -> dict[str, Any]:
+    """Return statistics of some candidates' graphs, a value for each, and the seconds for building one."""
+    if builder.joint:  # no circles
+        return {"statistics": {}, "graph_seconds_per_document": None}
+    pairs = sampled_pairs(split, amount)
+    seconds = graph_seconds(builder, pairs, config.trainer.token_budget)
+    builder.lazy = False  # whoever looks needs the edges
+    edges = builder.edges if isinstance(builder.edges, SocialEdges) else None
+    described = [
+        describe(builder([pair])[0], edges=edges)
+        for pair in tqdm(pairs, desc="describing", unit="doc", leave=False)
+    ]  # fmt: skip
+    names = dict.fromkeys(name for values in described for name in values)
+    statistics = {name: [_defined(values.get(name)) for values in described] for name in names}
+    return {"statistics": statistics, "graph_seconds_per_document": seconds}
+
+
+def try_graph(run: Run, tasks: Tasks) -> None:
+    """Build one graph of a run that is not finished."""
+    recipe = Recipe(run.config.recipe)
+    if run.finished() is None and not recipe.is_first_stage:
+        task = tasks.of(run.config)
+        recipe.builder(run.config, task)(sampled_pairs(next(iter(task.tests.values())), 1))
+
+
+def sampled_pairs(split: Split, amount: int) -> list[Pair]:
+    """Return some candidates of a split, those with the lowest hash, the same for all systems."""
+    pairs = [
+        (query_id, split.queries[query_id], document)
+        for query_id, scores in (split.candidates or {}).items()
+        for document in scores
+    ]
+    return sorted(pairs, key=lambda pair: hash_fraction(f"{pair[0]} {pair[2]}"))[:amount]
+
+
+def graph_seconds(builder: GraphBuilder, pairs: Sequence[Pair], token_budget: int) -> float:
+    """Return the seconds for each graph, in batches as in re-ranking, nothing known of the pairs before."""
+    cache, builder.cache = builder.cache, WeightCache()
+    documents = [document for _, _, document in pairs]
+    length = dict(zip(documents, builder.tokens.lengths(documents, builder.documents), strict=True))
+    pairs = sorted(pairs, key=lambda pair: -length[pair[2]])
+    began = time.perf_counter()
+    for batch in batches([length[document] for _, _, document in pairs], token_budget):
+        builder(pairs[batch.start : batch.stop])
+    if builder.device.type == "cuda":
+        torch.cuda.synchronize()
+    seconds = time.perf_counter() - began
+    builder.cache = cache
+    return seconds / max(1, len(pairs))
+
+
+def _defined(value: float | None) -> float | None:
+    """Return None for what is not defined: JSON has no NaN."""
+    return None if value is None or not math.isfinite(value) else float(value)

@@ -1,0 +1,219 @@
+"""A run from its configuration to its files, and many of them: one after the other, or by a launcher of Hydra.
+
+Under torchrun or accelerate launch every process takes the same steps; the first one writes.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from statistics import fmean
+from typing import Any
+
+from hydra._internal.callbacks import Callbacks
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.plugins import Plugins
+from hydra.types import HydraContext
+from hydra.utils import instantiate
+from omegaconf import DictConfig
+from transformers import set_seed
+
+from lab.command import logged
+from lab.describe import describe_graphs
+from lab.memory import PeakMemory
+from lab.plan import Run
+from lab.recipe import Ranked, Recipe, device, rerank, train
+from lab.store import Store, Training, Unfinished, locked, plain
+from lab.task import Task, Tasks, rank_by_first_stage
+from lab.warm_up import warm_up
+from socialgraph import ranking
+from socialgraph.data import TrainingGroups, WeightCache
+from socialgraph.errors import OutputError
+from socialgraph.ranking import processes
+
+log = logging.getLogger("socialgraph")
+
+
+def execute_all(runs: Sequence[Run], tasks: Tasks, may_begin: Callable[[Run], bool] = lambda run: True) -> None:
+    """Execute the runs that are not finished.
+
+    One after the other, or as ``hydra/launcher=`` says: joblib, submitit_local, submitit_slurm. What another process
+    has begun is left to it.
+
+    Args:
+        runs: all that are wanted.
+        tasks: the collections that are loaded.
+        may_begin: is asked before each run that is executed here.
+
+    Raises:
+        OutputError: a run that was launched elsewhere did not end; what the others have finished stands.
+    """
+    waiting = processes.from_first([number for number, run in enumerate(runs) if run.finished() is None])
+    launcher = HydraConfig.get().launcher if HydraConfig.initialized() else None
+    if launcher is not None and not launcher._target_.endswith("BasicLauncher"):
+        launch([runs[number] for number in waiting])
+        return
+    for place, number in enumerate(waiting, 1):
+        if may_begin(runs[number]):
+            execute(runs[number], tasks, f"[{place}/{len(waiting)}] ")
+
+
+def launch(runs: Sequence[Run]) -> None:
+    """Hand runs to the launcher of Hydra that the user has chosen, one job for each, and wait for them."""
+    if not runs:
+        return
+    hydra, config = GlobalHydra.instance().hydra, HydraConfig.instance().cfg
+    assert hydra is not None
+    context = HydraContext(config_loader=hydra.config_loader, callbacks=Callbacks())
+    launcher = Plugins.instance().instantiate_launcher(context, partial(execute_job, list(runs)), config)
+    try:
+        jobs = launcher.launch([[f"hydra.job.name={plain(run.name)}"] for run in runs], initial_job_idx=0)
+    except Exception as error:  # whatever became of a job on another machine
+        cause = (str(error) or type(error).__name__).strip().splitlines()[0]
+        raise OutputError(f"a run did not end: {cause}; finished runs stand, call again for the rest") from error
+    for job in jobs:
+        _ = job.return_value  # raises what the job has raised
+
+
+def execute_job(runs: Sequence[Run], config: DictConfig) -> None:
+    """Execute the run that a launcher has chosen for this process."""
+    with logged():
+        execute(runs[HydraConfig.get().job.num], Tasks())
+
+
+def execute(run: Run, tasks: Tasks, prefix: str = "") -> None:
+    """Execute a run, or go on with it where it was killed; unless it is finished, or another process is at it."""
+    folder = next(iter(run.folders.values())) / ".unfinished" / run.name
+    with locked(folder) as is_mine:
+        if not is_mine:
+            log.info("%s%s: another process is at it", prefix, run.name)
+            return
+        split, reason = processes.from_first(_unfinished_split(run))
+        unfinished = Unfinished(folder, {"splits": list(run.folders), **run.identities[next(iter(run.folders))]})
+        if split is not None:
+            if reason != "new":
+                log.info("%s%s: %s; again", prefix, run.name, reason)
+            outcome = carry_out(run, tasks, unfinished)
+            for split, folder in run.folders.items():
+                value = outcome.value(split, tasks.of(run.config), run.config) | {"config": run.identities[split]}
+                Store(folder).write(run.name, outcome.tests[split].ranking, value)
+            log.info("%s%s: %s", prefix, run.name, outcome.summary())
+        unfinished.remove()
+
+
+def _unfinished_split(run: Run) -> tuple[str | None, str]:
+    for split, (value, reason) in run.found().items():
+        if value is None:
+            return split, reason
+    return None, "finished"
+
+
+@dataclass
+class Outcome:
+    """What became of a run."""
+
+    name: str  # of the system
+    dev: Ranked
+    tests: dict[str, Ranked]
+    training: Training | None = None
+    parameters: int | None = None
+    memory: int | None = None  # bytes, at the worst moment of training and re-ranking
+    seconds: float = 0.0  # in all
+    described: dict[str, Any] = field(default_factory=dict)
+
+    def value(self, split: str, task: Task, config: DictConfig) -> dict[str, Any]:
+        """Return what is stored of a test split, but for what it depends on."""
+        test, training = self.tests[split], self.training or Training([], 0.0)
+        return {
+            "name": self.name,
+            "collection": task.collection.name,
+            "measures": test.measures,
+            "dev_measures": {name: fmean(values.values()) for name, values in self.dev.measures.items()},
+            "interpolated": self.interpolated(split, task, config) if self.parameters is not None else None,
+            "seconds_per_document": test.seconds,
+            "training_seconds": training.seconds if self.training else None,
+            "parameters": self.parameters,
+            "peak_memory_bytes": self.memory,
+            "training": training.log,
+            "seconds": self.seconds,
+            **self.described,
+        }
+
+    def interpolated(self, split: str, task: Task, config: DictConfig) -> dict[str, Any]:
+        """Return the mixture with the first stage: its weight, best on dev by the first measure, and its measures."""
+        measures = list(config.measures)
+        weight = ranking.choose_weight(task.dev.candidates or {}, self.dev.ranking, task.dev.qrels, measures[0])
+        mixed = ranking.interpolate(task.tests[split].candidates or {}, self.tests[split].ranking, weight)
+        return {
+            "weight": weight,
+            "measures": {split: ranking.evaluate(task.tests[split].qrels, mixed, measures).per_query},
+        }
+
+    def summary(self) -> str:
+        """Return what it reached on the first test split, in a line."""
+        test = next(iter(self.tests.values()))
+        means = ", ".join(f"{name} {fmean(values.values()):.3f}" for name, values in test.measures.items())
+        return f"{means}; {self.seconds:.0f} s"
+
+
+def carry_out(run: Run, tasks: Tasks, unfinished: Unfinished) -> Outcome:
+    """Turn a run into its outcome."""
+    config, began = run.config, time.perf_counter()
+    set_seed(config.seed)  # for edges and circles that are born at random
+    recipe, task = Recipe(config.recipe), tasks.of(config)
+    if recipe.is_first_stage:
+        outcome = rank_first_stage(recipe, task)
+    else:
+        if run.warm_up is not None:
+            warm_up(run.warm_up, task)
+        outcome = train_and_rank(run, recipe, task, unfinished)
+    for split, ranked in ((task.dev, outcome.dev), *((task.tests[name], outcome.tests[name]) for name in task.tests)):
+        ranked.measures = ranking.evaluate(split.qrels, ranked.ranking, list(config.measures)).per_query
+    outcome.seconds = time.perf_counter() - began
+    return outcome
+
+
+def rank_first_stage(recipe: Recipe, task: Task) -> Outcome:
+    """Rank the same candidates as all other rows, by a first stage's scores."""
+    retriever = instantiate(recipe.config.first_stage).fit(task.collection.documents)
+    dev, *tests = (
+        Ranked(rank_by_first_stage(retriever, task.collection, split)) for split in (task.dev, *task.tests.values())
+    )
+    return Outcome(recipe.name, dev, dict(zip(task.tests, tests, strict=True)))
+
+
+def train_and_rank(run: Run, recipe: Recipe, task: Task, unfinished: Unfinished) -> Outcome:
+    """Train a recipe's model and re-rank with it; what learns nothing is ranked as it is."""
+    config = run.config
+    processes.count()  # under torchrun this gives each process its GPU
+    memory = PeakMemory()
+    builder = recipe.builder(config, task, WeightCache(folder=run.weights) if run.weights else None)
+    set_seed(config.seed)
+    model = instantiate(recipe.config.model).to(device())
+    if config.trainer.compile:
+        model.compile_layers()
+    training = None
+    if learns(config):
+        groups = TrainingGroups(task.train, config.trainer.groups, config.trainer.negatives, config.seed)
+        training = unfinished.trained(model, lambda: train(config, task, model, builder, groups, unfinished.training))
+        log.info("%s: trained on %d groups in %.0f s", recipe.name, len(groups), training.seconds)
+    if run.keep_model and processes.is_first():
+        model.save_pretrained(next(iter(run.folders.values())) / "models" / plain(run.name))
+    dev_name, ranked = config.data.splits.dev, {}
+    for split, queries in {dev_name: task.dev, **task.tests}.items():
+        ranked[split] = rerank(config, queries, model, builder, unfinished.journal(split))
+    size = sum(parameter.numel() for parameter in model.parameters())
+    outcome = Outcome(recipe.name, ranked[dev_name], {name: ranked[name] for name in task.tests}, training, size)
+    outcome.memory = memory.read()
+    if run.described:
+        outcome.described = describe_graphs(config, builder, next(iter(task.tests.values())), run.described)
+    return outcome
+
+
+def learns(config: DictConfig) -> bool:
+    """Tell whether a run has anything to train."""
+    return config.recipe.first_stage is None and config.recipe.training is not None and config.trainer.groups > 0

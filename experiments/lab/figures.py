@@ -1,0 +1,219 @@
+"""What figures.py draws."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from hydra import initialize_config_dir
+from hydra.utils import instantiate
+from matplotlib.figure import Figure
+from omegaconf import DictConfig
+from tqdm import tqdm
+
+from lab.command import CONF
+from lab.comparison import per_query
+from lab.plan import composed
+from lab.recipe import partition
+from lab.store import Store, plain, versions, write_json
+from socialgraph.data import Collection, GraphBuilder, TermStatistics, Tokens, WeightCache
+from socialgraph.data.collection import hash_fraction
+from socialgraph.data.files import atomic_write
+from socialgraph.edges import SocialEdges
+from socialgraph.errors import InputError, OptionError
+from socialgraph.inspect.by_length import draw_by_length, measures_by_length
+from socialgraph.inspect.circle_sizes import circle_sizes, draw_circle_sizes, median_sizes
+from socialgraph.inspect.patterns_figure import draw_patterns
+from socialgraph.partition import Whole
+from socialgraph.ranking import evaluate
+
+#: a figure and the numbers in it
+Drawn = tuple[Figure, dict[str, Any]]
+
+#: the paper's 32 circles of documents of 2,000 tokens; of too many friends the first stay, as in the released code
+PAPER_CIRCLES = ["document_length=2000", "partition.k=32", "partition.max_size=128", "partition.keep=first"]
+#: circles whose median is printed
+SHOWN = (1, 4, 8, 12, 16, 24, 32)
+
+
+def draw_figure4(chosen: argparse.Namespace) -> Drawn:
+    """Draw what each pattern makes of one document."""
+    if (chosen.query is None) != (chosen.document is None):
+        raise OptionError("--query and --document come together: give both or none")
+    config = configured(["edges.sparsity=0.9", *chosen.overrides])  # the paper's, for this figure
+    edges = social_edges(config)
+    collection, tokens, statistics = read(config)
+    pair = ("query", chosen.query, chosen.document)
+    if chosen.query is None:
+        pair = relevant_pairs(collection, config, tokens)[0]
+    # the figure draws the edges itself, so no circles are gathered
+    builder = GraphBuilder(
+        collection.documents, tokens, statistics, edges, passages=Whole(), lazy=True, seed=config.seed
+    )
+    graph = builder([pair])[0]
+    numbers = {
+        "collection": collection.name, "query_id": pair[0], "query": pair[1], "document": pair[2],
+        "word_pieces": graph.num_nodes, "edges": repr(edges), "seed": config.seed,
+    }  # fmt: skip
+    return draw_patterns(graph, edges, f"{pair[2]} for the query “{pair[1]}”"), numbers
+
+
+def draw_figure5(chosen: argparse.Namespace) -> Drawn:
+    """Gather the circles of some documents, draw their sizes and print some."""
+    if chosen.documents < 1:
+        raise OptionError(f"--documents must be at least 1, got {chosen.documents}")
+    names = chosen.partitions.split(",")
+    config, *each = (
+        configured([*own, *PAPER_CIRCLES, *chosen.overrides]) for own in ([], *([f"partition={n}"] for n in names))
+    )
+    partitions = {f"{name}-level": partition(one.partition) for name, one in zip(names, each, strict=True)}
+    given = social_edges(config)
+    collection, tokens, statistics = read(config)
+    pairs = relevant_pairs(collection, config, tokens)[: chosen.documents]
+    cache = WeightCache()  # BERT reads each pair once
+    sizes: dict[str, dict[float, list[list[int]]]] = {name: {} for name in partitions}
+    total = len(partitions) * len(chosen.sparsity) * len(pairs)
+    with tqdm(total=total, desc="circles", unit="document", disable=None) as bar:
+        for name, circles in partitions.items():
+            for sparsity in chosen.sparsity:
+                edges = SocialEdges(dict(given.patterns.items()), given.weights, sparsity)
+                builder = GraphBuilder(
+                    collection.documents, tokens, statistics, edges, circles, seed=config.seed, cache=cache
+                )
+                for pair in pairs:
+                    sizes[name].setdefault(sparsity, []).extend(circle_sizes(builder([pair])))
+                    bar.update()
+    k, max_size = (max(one.partition[option] for one in each) for option in ("k", "max_size"))
+    numbers = {
+        "collection": collection.name, "documents": [pair[2] for pair in pairs],
+        "queries": [pair[0] for pair in pairs], "word_pieces": config.document_length, "edges": repr(given),
+        "partitions": {name: repr(circles) for name, circles in partitions.items()},
+        "k": k, "max_size": max_size, "seed": config.seed, "medians": printed_medians(sizes, k, len(pairs)),
+        "sizes": sizes,
+    }  # fmt: skip
+    return draw_circle_sizes(sizes, max_size), numbers
+
+
+def printed_medians(sizes: dict[str, dict[float, list[list[int]]]], k: int, documents: int) -> dict[str, Any]:
+    """Print the median sizes of some circles, and return those of all."""
+    turns = [turn for turn in SHOWN if turn <= k]
+    print(f"median sizes over {documents} documents of circle {' '.join(map(str, turns))}")
+    medians: dict[str, Any] = {}
+    for name, lines in sizes.items():
+        for sparsity, some in lines.items():
+            medians.setdefault(name, {})[f"{sparsity:g}"] = one = median_sizes(some, k).tolist()
+            print(f"{name:12} {sparsity:>5g}: {' '.join(f'{one[turn - 1]:g}' for turn in turns)}")
+    return medians
+
+
+def draw_figure6(chosen: argparse.Namespace) -> Drawn:
+    """Measure finished rows and draw them by the length of what was to be found."""
+    config = configured(chosen.overrides)
+    collection, split = instantiate(config.data.collection), config.data.splits.test
+    qrels = collection[split].qrels
+    store = Store(chosen.results / plain(config.data.label) / plain(split))
+    measures: dict[str, dict[str, float]] = {}
+    for row in chosen.rows.split(","):
+        name, values = measured(store, row, chosen.measure, qrels, collection.name)
+        measures[row if name in measures else name] = values
+    relevant = {query: [d for d, grade in qrels[query].items() if grade > 0] for query in values}
+    named = sorted({document for documents in relevant.values() for document in documents})
+    tokens = Tokens(config.backbone, max_document_length=1 << 30)  # whole documents, however much was read of them
+    length = dict(zip(named, tokens.lengths(named, collection.documents), strict=True))
+    lengths = {query: min(length[document] for document in documents) for query, documents in relevant.items()}
+    buckets = measures_by_length(measures, lengths, chosen.bounds)
+    for bucket in buckets:
+        means = ", ".join(f"{system} {mean:.3f}" for system, mean in bucket.means.items())
+        print(f"{bucket.name:>16}: {len(bucket.queries):4} queries  {means}")
+    note = f"{collection.name}, split {split}, {len(relevant)} queries; lines: one standard error"
+    numbers = {
+        "collection": collection.name, "split": split, "measure": chosen.measure,
+        "buckets": [vars(bucket) for bucket in buckets],
+    }  # fmt: skip
+    return draw_by_length(buckets, chosen.measure, note), numbers
+
+
+def measured(
+    store: Store, row: str, measure: str, qrels: dict[str, dict[str, int]], collection: str
+) -> tuple[str, dict[str, float]]:
+    """Return a finished row's name, and the measure of each of its queries, the mean over its seeds.
+
+    Raises:
+        InputError: no such row, a damaged one, or one about another collection.
+    """
+    seeds = []
+    for seed, value in store.seeds(row).items():
+        if value["collection"] != collection:
+            other = f"is about {value['collection']}, and the collection is {collection}"
+            raise InputError(f"{store.folder / f'{row}.{seed}.run.gz'} {other}: run the table again on it")
+        judged = {query: qrels[query] for query in next(iter(value["measures"].values()))}
+        seeds.append(evaluate(judged, store.ranking(f"{row}.{seed}"), [measure]).per_query)
+    return value["name"], per_query(seeds)[measure]
+
+
+DRAW = {"4": draw_figure4, "5": draw_figure5, "6": draw_figure6}
+
+
+def write_figure(figure: Figure, numbers: dict[str, Any], chosen: argparse.Namespace) -> None:
+    """Write a picture and its numbers, each whole or not at all."""
+    kind = chosen.output.suffix[1:]
+    if kind not in ("png", "svg", "pdf"):
+        raise OptionError(f"--output must end in .png, .svg or .pdf, got {chosen.output}")
+    with atomic_write(chosen.output, "wb") as file:
+        figure.savefig(file, format=kind, dpi=chosen.dpi)
+    write_json(chosen.output.with_suffix(".json"), numbers | {"versions": versions()})
+    print(f"written: {chosen.output} and {chosen.output.with_suffix('.json')}")
+
+
+def configured(overrides: Sequence[str]) -> DictConfig:
+    """Return the configuration of a run with these overrides."""
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        return composed(overrides)
+
+
+def social_edges(config: DictConfig) -> SocialEdges:
+    """Return the edges of a configuration.
+
+    Raises:
+        OptionError: edges that have no patterns.
+    """
+    edges = instantiate(config.edges, _convert_="all")
+    if not isinstance(edges, SocialEdges):
+        raise OptionError(f"the figure needs SocialEdges, which have patterns, got {type(edges).__name__}")
+    return edges
+
+
+def read(config: DictConfig) -> tuple[Collection, Tokens, TermStatistics]:
+    """Return a configuration's collection, its word pieces and their statistics."""
+    collection = instantiate(config.data.collection)
+    tokens = Tokens.stored(collection.documents, config.backbone, config.document_length, config.query_length)
+    return collection, tokens, TermStatistics.of(tokens, collection.documents)
+
+
+def relevant_pairs(collection: Collection, config: DictConfig, tokens: Tokens) -> list[tuple[str, str, str]]:
+    """Return test queries with a document that they should find: ``(query id, query, document id)``.
+
+    Only documents that have all the word pieces that are read, each once; in the order of the queries' hashes.
+
+    Raises:
+        InputError: there is none.
+    """
+    split = collection[config.data.splits.test]
+    first: dict[str, str] = {}  # document -> query
+    for query in sorted(split.queries, key=hash_fraction):
+        for document, grade in split.qrels.get(query, {}).items():
+            if grade > 0:
+                first.setdefault(document, query)
+    lengths = tokens.lengths(list(first), collection.documents)
+    pairs = [
+        (query, split.queries[query], document)
+        for (document, query), length in zip(first.items(), lengths, strict=True)
+        if length == tokens.max_document_length
+    ]
+    if not pairs:
+        raise InputError(
+            f"no relevant document of {collection.name}, split {config.data.splits.test}, has "
+            f"{tokens.max_document_length} word pieces: choose a smaller document_length"
+        )
+    return pairs

@@ -1,0 +1,180 @@
+"""Rows and runs: what a command names, the configuration of each, and what its result depends on."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hydra import compose
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+
+from lab.store import Store, plain
+from lab.task import test_splits
+from socialgraph.errors import OptionError
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of a table: a recipe, with options as one would type them to run.py."""
+
+    name: str  # of its files
+    overrides: tuple[str, ...] = ()
+    label: str = ""  # what it is called; nothing: as its system
+    group: str = ""  # heading of the lines that it stands with
+    beside: Mapping[str, Any] = field(default_factory=dict, hash=False)  # what a table prints of it without running it
+
+
+@dataclass
+class Run:
+    """A row on a task with a seed."""
+
+    row: Row
+    seed: int
+    config: DictConfig  # of conf/config.yaml
+    folders: dict[str, Path]  # test split -> folder of the store
+    identities: dict[str, dict[str, Any]]  # test split -> all that the result depends on
+    kind: str = ""  # tells runs of the same row and seed apart: "untrained"
+    keep_model: bool = False
+    described: int = 0  # test candidates whose circles are described
+    weights: Path | None = None  # folder with weights of costly patterns that other runs have computed
+    warm_up: Any = None  # how its backbone is made, see lab.warm_up; None: it is there
+
+    @property
+    def name(self) -> str:
+        """What its files are called."""
+        return f"{self.row.name}{'-' if self.kind else ''}{self.kind}.{self.seed}"
+
+    def found(self) -> dict[str, tuple[dict[str, Any] | None, str]]:
+        """Return, for each test split, what is stored of it, and why it must be executed if nothing is."""
+        return {
+            split: Store(folder).find(self.name, self.identities[split])
+            for split, folder in self.folders.items()
+        }
+
+    def finished(self) -> dict[str, dict[str, Any]] | None:
+        """Return its JSON for each test split, or None."""
+        values = {split: value for split, (value, _) in self.found().items() if value is not None}
+        return values if len(values) == len(self.folders) else None
+
+
+def named_run(
+    row: Row, config: DictConfig, folder: Path, also: Mapping[str, Any] | None = None, **options: Any
+) -> Run:
+    """Return the run of a row whose results lie in one folder.
+
+    Args:
+        row: the row.
+        config: of the run.
+        folder: of the store.
+        also: what the result depends on beside the configuration.
+        options: others of a run.
+    """
+    (split,) = test_splits(config.data)
+    return Run(row, config.seed, config, {split: folder}, {split: identity(config) | dict(also or {})}, **options)
+
+
+def results_folder(config: DictConfig, split: str | None = None) -> Path:
+    """Return the folder of a collection's and split's results; without a split that of the test split."""
+    return Path(config.results) / plain(config.data.label) / plain(split or config.data.splits.test)
+
+
+def identity(config: DictConfig, split: str | None = None) -> dict[str, Any]:
+    """Return what a run's result depends on.
+
+    Args:
+        config: of the run.
+        split: the one of several test splits that it is about.
+    """
+    whole: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]
+    kept = {
+        key: copy.deepcopy(whole[key])
+        for key in ("backbone", "data", "measures", "query_length", "seed", "trainer", "recipe")
+    }
+    for how in ("save_every", "compile"):  # these change times, not results
+        kept["trainer"].pop(how)
+    kept["data"].pop("label")
+    if split is not None:
+        kept["data"]["splits"]["test"] = split
+    return kept
+
+
+def table_rows(config: DictConfig) -> list[Row]:
+    """Return the rows of a file of conf/table: what one would type, and what the papers print."""
+    table: dict[str, Any] = OmegaConf.to_container(config.table, resolve=True)  # type: ignore[assignment]
+    return [
+        Row(
+            name, (*entry["overrides"],), entry["label"], group,
+            {
+                "window": entry.get("window", config.window),
+                "paper": dict(zip(table["paper"], entry.get("paper") or [None] * len(table["paper"]), strict=True)),
+            },
+        )
+        for group, entries in table["groups"].items()
+        for name, entry in entries.items()
+    ]  # fmt: skip
+
+
+def composed(overrides: Iterable[str], row: str = "") -> DictConfig:
+    """Return the configuration of a run; of two overrides on the same matter the last one counts.
+
+    Raises:
+        OptionError: there is no such option; it names the row.
+    """
+    try:
+        return compose("config", latest(overrides))
+    except HydraException as error:
+        raise OptionError(f"{row}: {str(error).splitlines()[0]}" if row else str(error).splitlines()[0]) from error
+
+
+def typed_for_rows() -> list[str]:
+    """Return those of the overrides that the user has typed which go to every row: all that a run itself takes."""
+    known = compose("config")
+    return [one for one in HydraConfig.get().overrides.task if subject(one).split(".")[0].split("@")[0] in known]
+
+
+def own_options(config: DictConfig) -> list[str]:
+    """Return the options of a command that a run does not take."""
+    known = compose("config")
+    return [str(key) for key in config if key not in known]
+
+
+def subject(override: str) -> str:
+    """Return what an override is about: "partition.k" of "partition.k=4".
+
+    Raises:
+        OptionError: it is none.
+    """
+    try:
+        (parsed,) = OverridesParser.create().parse_overrides([override])
+    except HydraException as error:
+        raise OptionError(f"an option is written key=value: {str(error).splitlines()[0]}") from error
+    return parsed.get_key_element().lstrip("+~")
+
+
+def latest(overrides: Iterable[str]) -> list[str]:
+    """Return the overrides without those that a later one on the same matter replaces."""
+    return list({subject(override): override for override in overrides}.values())
+
+
+def quoted(value: Any) -> str:
+    """Return a value as Hydra's command line takes it, whatever is in it."""
+    return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def selected(rows: Sequence[Row], names: Sequence[str] | None, where: str) -> list[Row]:
+    """Return the rows of these names, in the order of the rows; all for None.
+
+    Raises:
+        OptionError: there is no such row.
+    """
+    known = [row.name for row in rows]
+    for name in names or ():
+        if name not in known:
+            raise OptionError(f"{where} has no row {name!r}; there are: {', '.join(known)}")
+    return [row for row in rows if names is None or row.name in names]

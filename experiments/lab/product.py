@@ -1,0 +1,170 @@
+"""Rows from a product of options: ``partition=node,edge,my_module.MyPartition partition.k=2,4`` makes six.
+
+Hydra's own sweeper reads the values and combines them; here a class of the user's own becomes an option like others.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import importlib
+import inspect
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
+from hydra.utils import get_object
+from omegaconf import DictConfig
+
+from lab.plan import Row, quoted
+from socialgraph.errors import OptionError
+
+#: groups that are varied even with a single value, and that take a class of the user's own
+OPEN = ("partition", "edges")
+
+
+def as_option(arguments: Sequence[str]) -> list[str]:
+    """Return a command's arguments with those that have several values in one, ``varied=[...]``.
+
+    Hydra itself would refuse ``partition=node,edge`` where it does not start many programs.
+    """
+    varied = [one for one in arguments if not one.startswith(("-", "hydra")) and is_varied(one)]
+    others = [one for one in arguments if one not in varied]
+    return [*others, f"varied=[{','.join(map(quoted, varied))}]"] if varied else others
+
+
+def is_varied(argument: str) -> bool:
+    """Whether an argument has several values, or is of a group that always counts as varied."""
+    try:
+        (typed,) = OverridesParser.create().parse_overrides([argument])
+    except HydraException:
+        return False  # Hydra says what is wrong with it
+    return typed.is_sweep_override() or typed.get_key_element() in OPEN
+
+
+def product_rows(varied: Sequence[str], fixed: Sequence[str]) -> list[Row]:
+    """Return all combinations of the values, those of the last option changing fastest.
+
+    Args:
+        varied: options with several values.
+        fixed: options of the command itself, which cannot be varied.
+
+    Raises:
+        OptionError: a value that is neither in its group nor a class of the right kind.
+    """
+    typed = OverridesParser.create().parse_overrides(list(varied))
+    for one in typed:
+        name = one.get_key_element()
+        if name in ("seed", "seeds"):
+            raise OptionError("seeds are averaged, not compared: write seeds=[0,1,2]")
+        if name in fixed:
+            raise OptionError(f"{name} is the same for all rows; a list is written {name}=[...]")
+    (combined,) = BasicSweeper.split_arguments(typed, None)
+    rows = []
+    for options in combined:
+        pairs = [option.split("=", 1) for option in options]
+        values = {key.lstrip("+"): value for key, value in pairs}
+        rows.append(
+            Row(
+                re.sub(r"[^\w.,=-]+", "-", ",".join(f"{key}={value}" for key, value in values.items())),
+                tuple(override for key, value in pairs for override in overrides(key, value)),
+                ", ".join(value if key in OPEN else f"{key}={value}" for key, value in values.items()),
+                beside={"options": values},
+            )
+        )
+    return rows
+
+
+def baseline_of(rows: Sequence[Row], named: Any) -> Row:
+    """Return the first row that has all the values that the baseline names; the first one for None.
+
+    Raises:
+        OptionError: there is none.
+    """
+    values = [str(value) for value in ([named] if isinstance(named, str | int | float) else named or [])]
+    for row in rows:
+        if set(values) <= set(row.beside["options"].values()):
+            return row
+    there = "; ".join(row.label for row in rows)
+    raise OptionError(f"baseline={','.join(values)} is not among what is compared: {there}")
+
+
+def sources(config: DictConfig) -> dict[str, str]:
+    """Return hashes of the files that define classes from outside the package: an edited class is another run."""
+    return {
+        name: hashlib.sha256(Path(inspect.getfile(get_object(name))).read_bytes()).hexdigest()
+        for name in sorted(set(targets(config.recipe)))
+        if name.split(".")[0] != "socialgraph"
+    }
+
+
+def targets(config: Any) -> Iterator[str]:
+    """Yield the classes that a configuration names."""
+    if isinstance(config, DictConfig):
+        if "_target_" in config and "." in config._target_:
+            yield config._target_
+        for key in config:
+            yield from targets(config[key])
+
+
+def overrides(key: str, value: str) -> list[str]:
+    """Return what one would type to run.py for a value of an option."""
+    loader = GlobalHydra.instance().config_loader()
+    if key in OPEN and "." in value:
+        return own_partition(value) if key == "partition" else own_edges(value)
+    names = loader.get_group_options(key) if key in loader.list_groups("") else None
+    if names is not None and value not in names:
+        what = {"partition": "partition is", "edges": "edges are"}.get(key, f"{key} is")
+        raise OptionError(f"no {what} called {value!r}; {suggestion(value, names)}")
+    return [f"{key}={value}"]
+
+
+def own_partition(name: str) -> list[str]:
+    """Return the overrides for a partition by module and class; of the default's options it gets those it takes."""
+    from socialgraph.partition import Partition
+
+    imported("partition", name, Partition)
+    return [f"partition._target_={name}"]
+
+
+def own_edges(name: str) -> list[str]:
+    """Return the overrides for edges by module and class: a pattern alone in SocialEdges, or a sampler as it is."""
+    from socialgraph.edges import EdgeSampler, Pattern
+
+    kind = imported("edges", name, Pattern, EdgeSampler)
+    if issubclass(kind, Pattern):
+        return ["edges=random", "~edges.patterns.uniform", f"+edges.patterns.own._target_={name}"]
+    options = inspect.signature(kind).parameters
+    left_out = [f"~edges.{option}" for option in ("patterns", "weights", "sparsity") if option not in options]
+    return ["edges=random", f"edges._target_={name}", *left_out]
+
+
+def imported(key: str, name: str, *kinds: type) -> type[Any]:
+    """Return a class by module and name.
+
+    Raises:
+        OptionError: no such module or class, or one of another kind.
+    """
+    module, _, attribute = name.rpartition(".")
+    try:
+        kind = getattr(importlib.import_module(module), attribute, None)
+    except ModuleNotFoundError as error:
+        raise OptionError(f"{key}={name}: {error}; is it in this folder, or installed?") from error
+    if kind is None:
+        there = [item for item, value in vars(importlib.import_module(module)).items() if isinstance(value, type)]
+        raise OptionError(f"{key}={name}: {module} has no {attribute}; {suggestion(attribute, there)}")
+    if not (isinstance(kind, type) and issubclass(kind, kinds)):
+        wanted = " or ".join(kind.__name__ for kind in kinds)
+        raise OptionError(f"{key}={name}: {attribute} is no subclass of {wanted}")
+    return kind
+
+
+def suggestion(name: str, names: Sequence[str]) -> str:
+    """Return what one may have meant."""
+    near = difflib.get_close_matches(name, names, n=1)
+    return f"did you mean {near[0]}?" if near else f"there are: {', '.join(names) or 'none'}"

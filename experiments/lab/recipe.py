@@ -1,0 +1,192 @@
+"""A system from its recipe (conf/system.yaml says what one may hold): put together, trained, re-ranking."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from hydra.utils import get_class, instantiate
+from omegaconf import DictConfig, OmegaConf
+from torch.utils.data import Subset
+
+from lab.store import Training
+from lab.task import Task
+from socialgraph import ranking
+from socialgraph.data import GraphBuilder, Split, TrainingGroups, WeightCache
+from socialgraph.data.collection import Run as Ranking
+from socialgraph.errors import OptionError
+from socialgraph.partition import Partition
+from socialgraph.ranking import processes
+from socialgraph.ranking.checkpoints import last_whole, step
+from socialgraph.ranking.journal import finished as finished_batches
+
+log = logging.getLogger("socialgraph")
+
+
+@dataclass
+class Ranked:
+    """A split's candidates in a system's order."""
+
+    ranking: Ranking
+    seconds: float | None = None  # for each document
+    measures: dict[str, dict[str, float]] = field(default_factory=dict)  # measure -> query -> value
+
+
+class Recipe:
+    """A recipe with its edges and circles made, so that a mistake there shows at once."""
+
+    def __init__(self, config: DictConfig) -> None:
+        self.config = config
+        self.circles = partition(config.circles) if config.circles is not None else None
+        self.edges, self.passages, self.relevance = (
+            instantiate(part, _convert_="all") for part in (config.edges, config.passages, config.relevance)
+        )
+        kind = type(self.circles).__name__.removesuffix("Circles").lower()  # "edge" for EdgeCircles, and so on
+        self.name = str(config.name).format(circles=kind)
+
+    @property
+    def is_first_stage(self) -> bool:
+        """Whether it has no model: the candidates are ranked by a retriever's scores."""
+        return self.config.first_stage is not None
+
+    def builder(self, config: DictConfig, task: Task, cache: WeightCache | None = None) -> GraphBuilder:
+        """Return what builds its graphs; its models read no edges."""
+        tokens, statistics = task.texts(config.backbone, self.config.document_length, config.query_length)
+        builder = GraphBuilder(
+            task.collection.documents, tokens, statistics, self.edges, self.circles, self.passages, self.relevance,
+            self.config.joint, seed=config.seed, device=device(), cache=cache,
+        )  # fmt: skip
+        if builder.lazy is None:
+            builder.lazy = True
+        return builder
+
+
+def device() -> str:
+    """Return where models compute."""
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def bf16(config: DictConfig) -> bool:
+    """Tell whether to compute in bfloat16: "auto" where the hardware does; elsewhere it is slower than float32."""
+    if config.trainer.bf16 != "auto":
+        return bool(config.trainer.bf16)
+    if torch.cuda.is_available():
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    abilities = torch.cpu.get_capabilities()
+    return bool(abilities.get("avx512_bf16") or abilities.get("amx_bf16") or abilities.get("bf16"))
+
+
+def train(
+    config: DictConfig, task: Task, model: torch.nn.Module, builder: GraphBuilder, groups: TrainingGroups,
+    folder: Path,
+) -> Training:  # fmt: skip
+    """Train the model, stage by stage where the recipe has stages; checkpoints go to the folder."""
+    recipe = config.recipe
+    history: list[dict[str, Any]] = []
+    arguments = OmegaConf.to_container(config.trainer.arguments) | OmegaConf.to_container(recipe.training.arguments)
+    seconds = 0.0
+    for stage, part in stages(recipe.stages, len(groups)):
+        place, start = folder / stage if stage else folder, time.perf_counter()
+        before = last_whole(place)
+        lines = ranking.train(
+            model, builder, Subset(groups, part), task.train.queries, place,
+            loss=recipe.training.loss, head_learning_rate=recipe.training.head_learning_rate, stage=stage,
+            resume=True, bf16=bf16(config), use_cpu=builder.device.type == "cpu", seed=config.seed,
+            **divided(arguments, processes.count()), **saving(config.trainer.save_every),
+        )  # fmt: skip
+        history += [{"stage": stage, **line} if stage else line for line in lines]
+        seconds += whole_time(time.perf_counter() - start, 0 if before is None else step(before), lines[-1]["step"])
+    return Training(history, seconds)
+
+
+def whole_time(seconds: float, first: int, last: int) -> float:
+    """Return what all steps would have taken at the pace of those after ``first``; nothing, if there were none."""
+    return seconds * last / (last - first) if last > first else 0.0
+
+
+def saving(every: int) -> dict[str, Any]:
+    """Return the library's arguments for a checkpoint every so many steps; 0: none."""
+    return {"save_strategy": "steps", "save_steps": every} if every else {"save_strategy": "no"}
+
+
+def divided(arguments: dict[str, Any], among: int) -> dict[str, Any]:
+    """Return a process's share of the training arguments: batches count the groups of all processes together.
+
+    So the number of processes changes how long a training takes, and not what is trained.
+
+    Raises:
+        OptionError: a batch cannot be divided among so many.
+    """
+    batch, steps = arguments.get("per_device_train_batch_size", 8), arguments.get("gradient_accumulation_steps", 1)
+    if steps % among == 0:
+        return arguments | {"gradient_accumulation_steps": steps // among}
+    if batch % among == 0:
+        return arguments | {"per_device_train_batch_size": batch // among}
+    raise OptionError(
+        f"a step of {batch} x {steps} groups cannot be divided among {among} processes: choose a multiple, such as "
+        f"trainer.arguments.per_device_train_batch_size={among * batch}"
+    )
+
+
+def stages(shares: DictConfig | None, groups: int) -> Iterator[tuple[str | None, range]]:
+    """Yield each stage of training with its groups: consecutive, by its share, one group at least."""
+    if shares is None:
+        yield None, range(groups)
+        return
+    total, before = sum(shares.values()), 0.0
+    for stage, share in shares.items():
+        first, last = round(groups * before / total), round(groups * (before + share) / total)
+        first = min(first, groups - 1)
+        yield str(stage), range(first, max(first + 1, last))
+        before += share
+
+
+def rerank(
+    config: DictConfig, split: Split, model: torch.nn.Module, builder: GraphBuilder, journal: Path
+) -> Ranked:
+    """Return a split's candidates in the model's order, and the seconds for each document.
+
+    With stored vectors the time is that of re-ranking, without reading the documents once before it.
+    """
+    candidates, options = split.candidates or {}, {"bf16": bf16(config), "journal": journal}
+    began, known = time.perf_counter(), sum(map(len, finished_batches(journal).values()))
+    if config.recipe.stored:
+        documents = sorted({document for scores in candidates.values() for document in scores})
+        vectors = journal.with_name(f"{journal.name}-vectors")
+        if not processes.from_first(vectors.exists()):
+            ranking.encode_collection(
+                model, builder, documents, vectors, config.trainer.token_budget, bf16=bf16(config)
+            )
+        began = time.perf_counter()
+        store = ranking.VectorStore(vectors)
+        ordered = ranking.rerank_stored(model, store, builder, split.queries, candidates, **options)
+    else:
+        ordered = ranking.rerank(
+            model, builder, split.queries, candidates, token_budget=config.trainer.token_budget, **options
+        )
+    seconds, pairs = time.perf_counter() - began, sum(map(len, ordered.values()))
+    return Ranked(ordered, seconds / (pairs - known) if pairs > known else None)
+
+
+def partition(config: DictConfig) -> Partition:
+    """Return the partition, leaving out options of the default that a class of the user's own does not take."""
+    try:
+        taken = inspect.signature(get_class(config._target_)).parameters
+    except (ImportError, ValueError) as error:
+        raise OptionError(f"partition._target_={config._target_}: {str(error).splitlines()[0]}") from error
+    names = [name for name in config if not str(name).startswith("_")]
+    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in taken.values()):
+        return instantiate(config)
+    left_out = [name for name in names if name not in taken]
+    written = str(OmegaConf.to_container(config, resolve=False))
+    unused = [str(name) for name in left_out if f"${{partition.{name}}}" not in written]  # see partition/random.yaml
+    if unused:
+        log.warning("%s takes no %s: left out", config._target_, ", ".join(unused))
+    options: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]
+    return instantiate({name: value for name, value in options.items() if name not in left_out})

@@ -1,0 +1,169 @@
+"""A table of finished runs with declared columns: Markdown, LaTeX (booktabs) and CSV.
+
+A configuration names the columns of its table (``report.columns``); lab.columns says what each one holds. The CSV has
+all digits, and what is too long for a page.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import logging
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig
+
+from lab.columns import COLUMNS, NOTES, Column
+from lab.comparison import Comparison, Line
+from lab.plan import Row, Run
+from lab.store import write_text
+from socialgraph.ranking import processes
+
+log = logging.getLogger("socialgraph")
+
+
+def lines_of(runs: Iterable[Run], untrained: Iterable[Run] = (), split: str | None = None) -> list[Line]:
+    """Return the lines of the rows that are finished, in the order in which they are first named.
+
+    Args:
+        runs: of all rows and seeds.
+        untrained: the same without training, where they are shown.
+        split: the test split; None: the first.
+    """
+    before = by_row(untrained)
+    lines = [
+        Line(row, finished_values(some, split), finished_values(before.get(row, []), split))
+        for row, some in by_row(runs).items()
+    ]
+    left_out = [line.row.name for line in lines if not line.seeds]
+    if left_out:
+        log.info("not finished under this configuration, so not in the table: %s", ", ".join(left_out))
+    return [line for line in lines if line.seeds]
+
+
+def by_row(runs: Iterable[Run]) -> dict[Row, list[Run]]:
+    """Return row -> its runs."""
+    rows: dict[Row, list[Run]] = {}
+    for run in runs:
+        rows.setdefault(run.row, []).append(run)
+    return rows
+
+
+def finished_values(runs: Sequence[Run], split: str | None) -> list[dict[str, Any]]:
+    """Return the JSON of those runs that are finished."""
+    values = [run.finished() for run in runs]
+    return [next(iter(value.values())) if split is None else value[split] for value in values if value]
+
+
+def write_table(of: Comparison, run: DictConfig, folder: Path, name: str, more: str = "") -> None:
+    """Write a table in three formats and print it.
+
+    Args:
+        of: its lines.
+        run: the configuration of one of the runs.
+        folder: where it goes.
+        name: of its files.
+        more: what comes after it in Markdown.
+    """
+    report = Report(of, notes_on(run, of.lines))
+    text = report.markdown() + more
+    for suffix, content in ((".md", text), (".tex", report.latex()), (".csv", report.csv())):
+        write_text(folder / f"{name}{suffix}", content)
+    if processes.is_first():
+        print(f"\n{text}", flush=True)
+    log.info("written to %s: %s.md, .tex and .csv", folder, name)
+
+
+def notes_on(run: DictConfig, lines: Sequence[Line]) -> str:
+    """Return what is the same for all rows."""
+    data, seeds = run.data, sorted({seed["config"]["seed"] for line in lines for seed in line.seeds})
+    splits = dict.fromkeys(seed["config"]["data"]["splits"]["test"] for line in lines for seed in line.seeds)
+    queries = len(next(iter(lines[0].measures().values()))) if lines else 0
+    found = ", the relevant one among them" if data.queries.get("found", False) else ""
+    outside = f", none of them in {data.queries.outside}" if data.queries.get("outside") else ""
+    return (
+        f"{data.label}, split {', '.join(splits)}: {queries} queries{outside}, their first {data.depth} candidates at "
+        f"most{found}, the same for all rows. Backbone {run.backbone}, "
+        f"{'mean ± standard deviation of the seeds' if len(seeds) > 1 else 'seed'} {', '.join(map(str, seeds))}."
+    )
+
+
+class Report:
+    """A table as text.
+
+    Args:
+        of: its lines.
+        about: what one must know of the runs to read it.
+    """
+
+    def __init__(self, of: Comparison, about: str = "") -> None:
+        self.of, self.lines, self.about = of, of.lines, about
+        self.columns = [column for name in of.config.report.columns for column in COLUMNS[name](of)] if of.lines else []
+        self.on_page = [column for column in self.columns if column.where != "csv"]
+
+    def notes(self) -> str:
+        """Return what one must know to read the table."""
+        test, to = self.of.config.report.significance, self.of.label(self.of.to)
+        told = (
+            f"†: differs from {to} in {' or '.join(test.measures)} (paired t-test over queries, seeds averaged, "
+            f"two-sided, Holm over the rows, p < {test.level})."
+        )
+        return " ".join([self.about, told, *(NOTES[name] for name in self.of.config.report.columns if name in NOTES)])
+
+    def markdown(self) -> str:
+        """Return the table as Markdown."""
+        if not self.lines:
+            return "No row is finished.\n"
+        columns, group = self.on_page, ""
+        text = [markdown_line(column.heading for column in columns), f"|---|{'---:|' * (len(columns) - 1)}"]
+        for line in self.lines:
+            if line.row.group != group:
+                group = line.row.group
+                text.append(f"| **{group}** |{' |' * (len(columns) - 1)}")
+            text.append(markdown_line(column.text(line, " †") for column in columns))
+        return "\n".join([*text, "", self.notes()]) + "\n"
+
+    def latex(self) -> str:
+        """Return the table as LaTeX; it needs the package booktabs."""
+        if not self.lines:
+            return "% No row is finished.\n"
+        columns, group = self.on_page, ""
+        text = [f"% {self.notes()}", f"\\begin{{tabular}}{{l{'r' * (len(columns) - 1)}}}", "\\toprule"]
+        text.append(" & ".join(escaped(column.heading) for column in columns) + r" \\")
+        for line in self.lines:
+            if line.row.group != group:
+                group = line.row.group
+                text += [r"\midrule", f"\\multicolumn{{{len(columns)}}}{{l}}{{\\textit{{{escaped(group)}}}}} \\\\"]
+            text.append(" & ".join(escaped(column.text(line, "†")) for column in columns) + r" \\")
+        return "\n".join([*text, r"\bottomrule", r"\end{tabular}"]) + "\n"
+
+    def csv(self) -> str:
+        """Return the table with all digits."""
+        named = [Column("Row", lambda line: line.row.name), Column("Group", lambda line: line.row.group)]
+        columns = [*named, *(column for column in self.columns if column.where != "page")]
+        cells = ([column.value(line) for column in columns] for line in self.lines)
+        return csv_text([column.heading for column in columns], cells)
+
+
+def markdown_line(cells: Iterable[str]) -> str:
+    """Return a line of a table in Markdown."""
+    return f"| {' | '.join(cells)} |"
+
+
+def escaped(text: str) -> str:
+    """Return text as LaTeX shows it."""
+    text = re.sub(r"([&%$#_{}])", r"\\\1", text)
+    return text.replace("†", r"$^{\dagger}$").replace("Δ", r"$\Delta$").replace("±", r"$\pm$")
+
+
+def csv_text(header: Sequence[str], lines: Iterable[Sequence[Any]]) -> str:
+    """Return lines as CSV; nothing stands where a value is not known."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(header)
+    for line in lines:
+        writer.writerow(["" if value is None else value for value in line])
+    return file.getvalue()

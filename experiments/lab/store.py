@@ -1,0 +1,312 @@
+"""Runs on disk: finished ones, found by what they depend on; what there is of unfinished ones; and their locks."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import platform
+import re
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+from filelock import FileLock, Timeout
+from safetensors.torch import load_file, save
+
+from socialgraph.data import read_run, write_run
+from socialgraph.data.collection import Run as Ranking
+from socialgraph.data.files import atomic_write, check_room, sha256
+from socialgraph.errors import InputError
+from socialgraph.ranking import processes
+
+log = logging.getLogger("socialgraph")
+
+#: a folder's runs in one file, for tables that are kept
+ARCHIVE = "runs.zip"
+
+
+class Store:
+    """The finished runs of a folder.
+
+    A run has two files: ``<row>.<seed>.run.gz``, the ranking as TREC writes it, and ``<row>.<seed>.json`` with
+    everything else. The ranking is written first. The JSON holds its hash, so a run is finished when the two fit.
+    Files of that name may lie in ``runs.zip`` instead; one beside it counts before the one inside.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def read(self, name: str) -> dict[str, Any]:
+        """Return the JSON of a run ("<row>.<seed>"), whatever it depends on.
+
+        Raises:
+            InputError: a file is missing or damaged, or they are of two runs.
+        """
+        there = self._file(f"{name}.json")
+        try:
+            value: dict[str, Any] = json.loads(there.read_text(encoding="utf-8"))
+            ranking = self._file(f"{name}.run.gz")
+            fits = value["sha256"] == hashlib.sha256(ranking.read_bytes()).hexdigest()
+            _ = value["config"], next(iter(value["measures"].values()))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, StopIteration) as error:
+            raise InputError(f"{there} or its run is missing or damaged ({type(error).__name__})") from error
+        if not fits:
+            raise InputError(f"{ranking} is damaged or of another run")
+        return value
+
+    def find(self, name: str, identity: dict[str, Any]) -> tuple[dict[str, Any] | None, str]:
+        """Return the JSON of the finished run that depends on this; otherwise None, and why it must be executed."""
+        if not self._file(f"{name}.json").exists() and not self._file(f"{name}.run.gz").exists():
+            return None, "new"
+        try:
+            value = self.read(name)
+        except InputError as error:
+            return None, str(error)
+        if changed := differing(value["config"], json.loads(json.dumps(identity))):
+            return None, f"changed: {', '.join(changed)}"
+        return value, "finished"
+
+    def write(self, name: str, ranking: Ranking, value: dict[str, Any]) -> None:
+        """Write a finished run; of several processes the first does it."""
+        if not processes.is_first():
+            return
+        place, file = self.folder / f"{name}.json", self.folder / f"{name}.run.gz"
+        place.unlink(missing_ok=True)  # the old one does not speak of the new run
+        write_run(file, ranking, re.sub(r"\s+", "-", value["name"]))
+        write_json(place, value | {"versions": versions(), "sha256": sha256(file)})
+
+    def ranking(self, name: str) -> Ranking:
+        """Return a run's ranking."""
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder) / f"{name}.run.gz"
+            copy.write_bytes(self._file(f"{name}.run.gz").read_bytes())
+            return read_run(copy)
+
+    def seeds(self, row: str, only: Sequence[int] | None = None) -> dict[int, dict[str, Any]]:
+        """Return seed -> JSON of a finished row, whatever its configuration.
+
+        Args:
+            row: its name.
+            only: these seeds; None for all that are there.
+
+        Raises:
+            InputError: no such row or seed, a damaged one, or seeds that ranked different queries.
+        """
+        folder, there = self.folder, self._finished()
+        if row not in there:
+            raise InputError(
+                f"there is no finished row {row!r} in {folder}; there is: {', '.join(sorted(there)) or 'none'}"
+            )
+        values: dict[int, dict[str, Any]] = {}
+        for seed in there[row] if only is None else only:
+            if seed not in there[row]:
+                known = ", ".join(map(str, there[row]))
+                raise InputError(f"{row} has no finished seed {seed} in {folder}; it has {known}")
+            try:
+                values[seed] = self.read(f"{row}.{seed}")
+            except InputError as error:
+                raise InputError(f"{error}: run the table again") from error
+        if len({frozenset(next(iter(value["measures"].values()))) for value in values.values()}) > 1:
+            raise InputError(f"seeds of {row} in {folder} ranked different queries: run the table again")
+        return values
+
+    def pack(self) -> None:
+        """Move all finished runs into ``runs.zip``."""
+        archive, loose = self.folder / ARCHIVE, sorted(self.folder.glob("*.*.json")) + sorted(
+            self.folder.glob("*.run.gz")
+        )
+        files = {path.name: path.read_bytes() for path in loose}
+        if archive.exists():
+            with zipfile.ZipFile(archive) as old:
+                files = {name: old.read(name) for name in old.namelist()} | files
+        with atomic_write(archive, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as new:
+            for name in sorted(files):
+                new.writestr(zipfile.ZipInfo(name), files[name], zipfile.ZIP_DEFLATED)  # no dates: the same bytes
+        for path in loose:
+            path.unlink()
+
+    def _file(self, name: str) -> Path | zipfile.Path:
+        """Return a file: beside the archive, or in it."""
+        file, archive = self.folder / name, self.folder / ARCHIVE
+        if file.exists() or not archive.exists():
+            return file
+        inside = zipfile.Path(archive, name)
+        return inside if inside.exists() else file
+
+    def _finished(self) -> dict[str, list[int]]:
+        """Return row -> seeds that have a JSON."""
+        names = {path.name for path in self.folder.glob("*.json")}
+        if (self.folder / ARCHIVE).exists():
+            with zipfile.ZipFile(self.folder / ARCHIVE) as archive:
+                names |= set(archive.namelist())
+        found: dict[str, list[int]] = {}
+        for name in sorted(names):
+            if match := re.fullmatch(r"(.+)\.(\d+)\.json", name):
+                found.setdefault(match[1], []).append(int(match[2]))
+        return {row: sorted(seeds) for row, seeds in found.items()}
+
+
+@dataclass
+class Training:
+    """How a training went: its log, one dict a line, and the seconds it took."""
+
+    log: list[dict[str, Any]]
+    seconds: float
+
+
+class Unfinished:
+    """A folder for one run: ``training/`` with checkpoints, the trained model, and the scores that are there so far.
+
+    It belongs to one configuration. What is found there of another is thrown away.
+
+    Args:
+        folder: of the run alone.
+        identity: what the run depends on.
+    """
+
+    def __init__(self, folder: Path, identity: dict[str, Any]) -> None:
+        self.folder = folder
+        self.training = folder / "training"
+        if processes.is_first():
+            identity = json.loads(json.dumps(identity))
+            before = read_json(folder / "config.json")
+            if before is None or differing(before, identity):
+                self.clear()
+                write_json(folder / "config.json", identity)
+            elif self.training.exists() or (folder / "trained.json").exists() or (folder / "scores").exists():
+                log.info("going on with %s", folder)
+        processes.wait()
+
+    def trained(self, model: torch.nn.Module, train: Callable[[], Training]) -> Training:
+        """Return how the model was trained, and leave it so; train it only if nobody has.
+
+        Args:
+            model: it gets its weights in place.
+            train: does the work.
+        """
+        weights, about = self.folder / "model.safetensors", self.folder / "trained.json"
+        before = processes.from_first(read_json(about))
+        if before is not None and weights.exists() and before["sha256"] == sha256(weights):
+            model.load_state_dict(load_file(weights))
+            return Training(before["log"], before["seconds"])
+        training = train()
+        if processes.is_first():
+            # copies, because the format lets no two weights share memory
+            like = torch.contiguous_format
+            copies = {name: value.clone(memory_format=like) for name, value in model.state_dict().items()}
+            with atomic_write(weights, "wb") as file:
+                file.write(save(copies))
+            write_json(about, {**asdict(training), "sha256": sha256(weights)})
+            shutil.rmtree(self.training, ignore_errors=True)
+        processes.wait()
+        return training
+
+    def journal(self, split: str) -> Path:
+        """Return the folder of a split's scores so far."""
+        return self.folder / "scores" / split
+
+    def clear(self) -> None:
+        """Throw away what is there, all but the lock."""
+        for path in self.folder.glob("*") if self.folder.is_dir() else ():
+            if path.name == LOCK:
+                continue
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+
+    def remove(self) -> None:
+        """Forget it all: the run is finished."""
+        processes.wait()
+        if processes.is_first():
+            shutil.rmtree(self.folder, ignore_errors=True)
+            with suppress(OSError):  # others may be in work
+                self.folder.parent.rmdir()
+
+
+LOCK = ".lock"
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[bool]:
+    """Hold a run's folder, of one process or of several together; tell whether it could be held.
+
+    The lock is the operating system's: a process that dies lets go of it.
+
+    Raises:
+        OutputError: the folder cannot be written.
+    """
+    lock = FileLock(folder / LOCK)
+    is_mine = True
+    if processes.is_first():
+        try:
+            check_room(folder)
+            lock.acquire(timeout=0)
+        except (Timeout, FileNotFoundError):  # held; or finished by another process, which removes it just now
+            is_mine = False
+    try:
+        yield processes.from_first(is_mine)
+    finally:
+        lock.release()
+
+
+def differing(old: Any, new: Any, name: str = "") -> list[str]:
+    """Return the dotted names of the keys in which two nested dicts differ."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        keys = dict.fromkeys([*old, *new])
+        lines = [differing(old.get(k), new.get(k), f"{name}.{k}" if name else str(k)) for k in keys]
+        return [line for some in lines for line in some]
+    return [] if old == new else [name]
+
+
+def first_folder(path: str) -> Path:
+    """Return the first process's folder, in every process."""
+    return processes.from_first(Path(path))
+
+
+def plain(name: Any) -> str:
+    """Return a name as one folder of that name: nothing in it leads elsewhere."""
+    return re.sub(r"[^\w.-]+", "-", str(name)).strip("-.") or "-"
+
+
+def read_json(path: Path) -> Any:
+    """Return what a JSON file holds; None if there is no whole one."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a value as JSON, whole or not at all."""
+    write_text(path, json.dumps(value, indent=1) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file whole or not at all; of several processes the first does it."""
+    if processes.is_first():
+        with atomic_write(path) as file:
+            file.write(text)
+
+
+def versions() -> dict[str, str]:
+    """Return what a result depends on beside the configuration."""
+    packages = ("socialgraph-ir", "torch", "torch-geometric", "transformers", "ir-datasets", "ir-measures", "bm25s")
+    where = {"python": platform.python_version(), "machine": platform.machine(), "device": device_name()}
+    return where | {package: version(package) for package in packages}
+
+
+def device_name() -> str:
+    """Return what computes: a GPU's name, or the number of the CPU's threads, which also moves the last digits."""
+    if torch.cuda.is_available():
+        return torch.cuda.get_device_name()
+    threads = torch.get_num_threads()
+    return f"CPU, {threads} thread{'s' * (threads != 1)}"

@@ -1,0 +1,119 @@
+"""What is ranked: a collection, the queries of its splits, and their candidates."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Container
+from dataclasses import dataclass, field
+from typing import Any
+
+from hydra.utils import instantiate
+from omegaconf import DictConfig, OmegaConf
+
+from socialgraph import ranking
+from socialgraph.data import Collection, Split, TermStatistics, Tokens, read_run
+from socialgraph.data.collection import Run as Ranking
+from socialgraph.data.collection import hash_fraction, ranked
+from socialgraph.ranking import Retriever
+
+
+@dataclass
+class Task:
+    """What all rows share."""
+
+    collection: Collection
+    train: Split
+    dev: Split
+    tests: dict[str, Split]
+    first_stage: str  # what the candidates' source is called
+    read: dict[Any, tuple[Tokens, TermStatistics]] = field(default_factory=dict)
+
+    def texts(self, backbone: str, document_length: int, query_length: int) -> tuple[Tokens, TermStatistics]:
+        """Return the word pieces of all texts and their statistics; each combination is read once."""
+        key = (backbone, document_length, query_length)
+        if key not in self.read:
+            tokens = Tokens.stored(self.collection.documents, *key)
+            self.read[key] = tokens, TermStatistics.of(tokens, self.collection.documents)
+        return self.read[key]
+
+
+class Tasks(dict[str, Task]):
+    """The tasks that a command has loaded, by their configuration."""
+
+    def of(self, config: DictConfig) -> Task:
+        """Return what a configuration ranks; each is loaded once."""
+        key = json.dumps(OmegaConf.to_container(config.data, resolve=True), sort_keys=True)
+        if key not in self:
+            self[key] = load_task(config.data)
+        return self[key]
+
+
+def load_task(data: DictConfig) -> Task:
+    """Load the collection with candidates for every split, those of the first stage where none are given."""
+    collection = instantiate(data.collection)
+    for split, path in data.runs.items():
+        collection = collection.with_candidates(split, read_run(path))
+    retriever = instantiate(data.retriever)
+    names = test_splits(data)
+    given = collection[names[0]].has_candidates
+    collection = ranking.retrieve_candidates(collection, retriever, data.depth)
+    answerable, outside = data.queries.get("found", False), data.queries.get("outside")
+    seen = collection[outside].queries if outside else ()
+    dev = sampled(collection[data.splits.dev], data.queries.dev, data.depth, answerable)
+    tests = {name: sampled(collection[name], data.queries.test, data.depth, answerable, seen) for name in names}
+    first_stage = "first stage" if given else type(retriever).__name__
+    return Task(collection, collection[data.splits.train], dev, tests, first_stage)
+
+
+def test_splits(data: DictConfig) -> list[str]:
+    """Return the names of the splits that are ranked at the end."""
+    names = data.splits.test
+    return [names] if isinstance(names, str) else list(names)
+
+
+def sampled(
+    split: Split, amount: int | None, depth: int, answerable: bool = False, seen: Container[str] = ()
+) -> Split:
+    """Return a split with that many of its queries, those with the lowest hash, and their best candidates.
+
+    Args:
+        split: a split.
+        amount: of queries; None: all.
+        depth: candidates of a query, at most.
+        answerable: leave out queries without a relevant document among them: no order of theirs is better than another.
+        seen: queries to leave out.
+    """
+    candidates = {
+        query_id: {document: scores[document] for document in ranked(scores)[:depth]}
+        for query_id, scores in (split.candidates or {}).items()
+    }
+    queries = [
+        query
+        for query in split.queries
+        if query not in seen and (not answerable or has_relevant(split, query, candidates))
+    ]
+    chosen = set(sorted(queries, key=hash_fraction)[:amount])
+    return Split(
+        {query_id: text for query_id, text in split.queries.items() if query_id in chosen},
+        {query_id: grades for query_id, grades in split.qrels.items() if query_id in chosen},
+        {query_id: scores for query_id, scores in candidates.items() if query_id in chosen},
+    )
+
+
+def has_relevant(split: Split, query_id: str, candidates: Ranking) -> bool:
+    """Whether a query's candidates hold a document that is relevant to it."""
+    return any(split.qrels.get(query_id, {}).get(document, 0) > 0 for document in candidates.get(query_id, {}))
+
+
+def rank_by_first_stage(retriever: Retriever, collection: Collection, split: Split) -> Ranking:
+    """Return the candidates of a split in a first stage's order; those without a word of the query come last."""
+    candidates = split.candidates or {}
+    named = {document for scores in candidates.values() for document in scores}
+    retrieved = retriever.retrieve(split.queries, max(1, len(named)), set(collection.documents) - named)
+    ranking: Ranking = {}
+    for query_id, scores in candidates.items():
+        known = retrieved.get(query_id, {})
+        last = min(known.values(), default=0.0) - 1
+        mine = {document: known.get(document, last) for document in scores}
+        ranking[query_id] = {document: mine[document] for document in ranked(mine)}
+    return ranking

@@ -1,0 +1,48 @@
+"""The commands of experiments/, called in this process, and a small collection and BERT for them."""
+
+import importlib
+import json
+from pathlib import Path
+
+from conftest import write_tiny_bert
+from hydra import compose, initialize_config_dir
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import OmegaConf
+
+EXPERIMENTS = Path(__file__).parents[1] / "experiments"
+WORDS = [f"w{number}" for number in range(6)]
+
+
+def configured(command, *typed):
+    """Return the configuration of a command; Hydra must be initialized."""
+    config = compose(command, list(typed), return_hydra_config=True)
+    HydraConfig.instance().set_config(config)
+    return OmegaConf.masked_copy(config, [key for key in config if key != "hydra"])
+
+
+def call(command, *typed):
+    """Do what ``python experiments/<command>.py`` does; experiments/ must be on the path."""
+    with initialize_config_dir(str(EXPERIMENTS / "conf"), version_base="1.3"):
+        importlib.import_module(command).main(configured(command, *typed))
+
+
+def write_tales(folder):
+    """Write a small BERT and a collection of six documents."""
+    (folder / "bert").mkdir(parents=True)
+    write_tiny_bert(folder / "bert")
+    with open(folder / "corpus.jsonl", "w") as corpus:
+        for place, word in enumerate(WORDS):
+            text = " ".join(f"{word} w{20 + (7 * place + 3 * number) % 90}" for number in range(30))
+            corpus.write(json.dumps({"doc_id": f"d-{word}", "text": text}) + "\n")
+    for split, part in (("train", WORDS[:3]), ("dev", WORDS[2:4]), ("test", WORDS[3:])):
+        (folder / f"queries.{split}.tsv").write_text("".join(f"q-{word}\t{word} w20 w41\n" for word in part))
+        (folder / f"qrels.{split}.txt").write_text("".join(f"q-{word} 0 d-{word} 1\n" for word in part))
+
+
+def typed_for_tales(folder):
+    """Return what a user types to rank it."""
+    return [
+        "data=folder", f"data.path={folder}", "data.label=tales", f"model.backbone={folder / 'bert'}",
+        f"sentence_backbone={folder / 'bert'}", "window=32", "trainer.groups=1", "trainer.negatives=1",
+        "trainer.bf16=false",
+    ]  # fmt: skip
