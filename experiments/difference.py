@@ -1,21 +1,11 @@
-"""The difference of two finished rows: paired over their queries, all of them and by where the evidence starts.
-
-Each seed's measures are those in the row's JSON; seeds are averaged query by query. The interval and p are those of a
-paired t-test (two-sided, not adjusted for how many pairs one looks at).
-"""
+"""The difference of two finished rows: paired over their queries, all of them and by where the evidence starts."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from pathlib import Path
-from statistics import fmean
-from typing import TYPE_CHECKING
 
 from lab.command import begin, one_line_errors
-
-if TYPE_CHECKING:
-    from socialgraph.ranking.evaluate import TTest
 
 begin()
 
@@ -48,67 +38,9 @@ def main() -> None:
     options.add_argument("--bounds", type=int, nargs="+", default=[512, 1024, 2048], help=what)
     chosen = options.parse_args()
     with one_line_errors():
+        from lab.difference import table
+
         print(table(chosen))
-
-
-def table(chosen: argparse.Namespace) -> str:
-    """Return the difference as Markdown: all queries, then those of each bucket.
-
-    Raises:
-        InputError: a row that is not there or damaged, rows of different queries, no such measure, no evidence.
-    """
-    from lab.evidence import read_evidence
-
-    from socialgraph.errors import InputError
-    from socialgraph.inspect.by_length import measures_by_length
-    from socialgraph.ranking import paired_t_test
-
-    first, second = (values_of(chosen, row) for row in (chosen.row, chosen.other))
-    lines = [
-        f"| {chosen.measure} | queries | {chosen.row} | {chosen.other} | difference | 95 % interval | p |",
-        "|---|---:|---:|---:|---:|---:|---:|",
-        line("all", first, second, paired_t_test(first, second)),
-    ]
-    if chosen.evidence is not None:
-        place = {query: evidence.start for query, evidence in read_evidence(chosen.evidence).items()}
-        inside = {query: first[query] for query in first if query in place}
-        if not inside:
-            raise InputError(f"{chosen.evidence} has no evidence of any query of {chosen.row}: is it the collection?")
-        for bucket in measures_by_length({chosen.row: inside}, place, chosen.bounds):
-            pair = [{query: values[query] for query in bucket.queries} for values in (first, second)]
-            test = paired_t_test(*pair) if len(bucket.queries) > 1 else None
-            lines.append(line(f"evidence {bucket.name}", *pair, test))
-    return "\n".join(lines)
-
-
-def line(name: str, first: Mapping[str, float], second: Mapping[str, float], test: TTest | None) -> str:
-    """Return a line of the table; without a test (fewer than two queries) there is no interval."""
-    means = [f"{fmean(values.values()):.4f}" if values else "-" for values in (first, second)]
-    found = ["-", "-", "-"]
-    if test is not None:
-        found = [f"{test.difference:+.4f}", "{:+.4f} to {:+.4f}".format(*test.interval), f"{test.p_value:.2g}"]
-    return f"| {' | '.join([name, str(len(first)), *means, *found])} |"
-
-
-def values_of(chosen: argparse.Namespace, row: str) -> dict[str, float]:
-    """Return a row's measure for each query, the mean over its seeds.
-
-    Raises:
-        InputError: no such row or seed, a damaged one, or one without this measure.
-    """
-    from lab.comparison import mixed, per_query
-    from lab.store import Store
-
-    from socialgraph.errors import InputError
-
-    values: dict[str, float] = {}
-    for folder in (chosen.folder, *chosen.also):
-        seeds = Store(folder).seeds(row, chosen.seeds).values()
-        measures = per_query([(chosen.mixed and mixed(seed)) or seed["measures"] for seed in seeds])
-        if chosen.measure not in measures:
-            raise InputError(f"{row} has no measure {chosen.measure} in {folder}; it has {', '.join(measures)}")
-        values = measures[chosen.measure] | values
-    return values
 
 
 if __name__ == "__main__":

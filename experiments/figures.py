@@ -56,7 +56,8 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, **form)
     kinds = options.add_subparsers(dest="figure", required=True, metavar="4, 5 or 6")
     for number, (text, examples) in FIGURES.items():
-        options_of(number, kinds.add_parser(number, help=text, description=text, epilog=f"examples:\n{examples}", **form))
+        epilog = f"examples:\n{examples}"
+        options_of(number, kinds.add_parser(number, help=text, description=text, epilog=epilog, **form))
     chosen = options.parse_args()
     with one_line_errors():
         from lab.figures import DRAW, write_figure

@@ -14,6 +14,8 @@ from socialgraph.data.graph import connect, document_graph, gather, weigh
 from socialgraph.edges import DynamicDistance, SocialEdges, StaticCentrality, StaticDistance, coin_key
 from socialgraph.partition import EdgeCircles, Windows
 
+pytest_plugins = ["studies"]  # fixtures for the tests of experiments/
+
 # A slow disk is no failure: no case has a deadline (hypothesis's own is 200 ms).
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")

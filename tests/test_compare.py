@@ -1,4 +1,4 @@
-"""experiments/compare.py: axes on the command line, rows that are run once, circles beside measures and cost."""
+"""experiments/compare.py: options with several values, runs that are executed once, circles beside measures."""
 
 import csv
 import json
@@ -7,11 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from commands import EXPERIMENTS, call, configured
 from hydra import initialize_config_dir
 
-from socialgraph.errors import OptionError
-
-EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 MY_MODULE = '''
 import torch
 from socialgraph.edges import EdgeSampler, LowRank, Pattern
@@ -74,24 +72,20 @@ def workshop(tmp_path, tiny_bert, monkeypatch):
     for split, part in (("train", range(3)), ("dev", range(3, 5)), ("test", range(5, 12))):
         (folder / f"queries.{split}.tsv").write_text("".join(f"q{d}\tw{(7 * d) % 60} w{d} w1\n" for d in part))
         (folder / f"qrels.{split}.txt").write_text("".join(f"q{d} 0 d{d} 1\n" for d in part))
-    with initialize_config_dir(str(EXPERIMENTS / "conf"), version_base="1.3"):
-        yield [
-            "data=folder", f"data.path={folder}", "data.label=tales", f"model.backbone={tiny_bert[0]}", "window=16",
-            "document_length=48", "trainer.groups=1", "trainer.negatives=1", "trainer.bf16=false",
-            "data.depth=5", "data.queries.test=null", "data.queries.dev=1", "partition.max_size=8", "sample=5",
-        ]  # fmt: skip
+    return [
+        "data=folder", f"data.path={folder}", "data.label=tales", f"model.backbone={tiny_bert[0]}", "window=16",
+        "document_length=48", "trainer.groups=1", "trainer.negatives=1", "trainer.bf16=false",
+        "data.depth=5", "data.queries.test=null", "data.queries.dev=1", "partition.max_size=8", "sample=5",
+    ]  # fmt: skip
 
 
 def compare(*typed):
     """Call what the command calls; return the folder of results."""
-    from axes import split
-    from hydra import compose
-    from sweep import make_sweep
+    from lab.product import as_option
 
-    axes, others = split(typed)
-    config = compose("compare", others)
-    make_sweep(config, axes, others)
-    return Path("experiments/results/tales/test") / config.name
+    call("compare", *as_option(typed))
+    (name,) = [one.split("=")[1] for one in typed if one.startswith("name=")] or ["compare"]
+    return Path("experiments/results/tales/test") / name
 
 
 def table(folder):
@@ -128,8 +122,8 @@ def test_partitions_side_by_side_once(workshop, caplog):
     for line in (edge, node, pairs):
         assert 0 <= float(line["RR@10"]) <= 1
         assert float(line["s / document"]) > 0
-        assert float(line["graph (s)"]) > 0
-        assert float(line["training (s)"]) > 0
+        assert float(line["Graph (s)"]) > 0
+        assert float(line["Training (s)"]) > 0
     text = (folder / "table.md").read_text()
     assert text.startswith(
         "| partition | circles | size | nodes kept | edges kept | overlap | reach | evidence kept | RR@10"
@@ -158,7 +152,7 @@ def test_partitions_side_by_side_once(workshop, caplog):
     (Path("my_module.py")).write_text(MY_MODULE + "\n# edited\n")
     caplog.clear()
     compare(*typed)
-    assert "partition=my_module.Pairs, seed 0: changed: sources.my_module.Pairs; running" in caplog.text
+    assert "partition=my_module.Pairs.0: changed: sources.my_module.Pairs; again" in caplog.text
     assert [name for name, time in times(folder).items() if second[name] != time and "Pairs" not in name] == []
 
 
@@ -208,7 +202,7 @@ def test_every_file_of_edges_can_be_made(hydra, name, tiny_bert):
 @pytest.mark.parametrize("name", shelf("partition"))
 def test_every_partition_takes_what_a_comparison_gives(hydra, name, caplog):
     from hydra import compose
-    from rows import partition
+    from lab.recipe import partition
 
     config = compose("config", [f"partition={name}", "++partition.k=3"])
     made = partition(config.partition)
@@ -241,54 +235,52 @@ def test_the_command(workshop, tmp_path):
         ("partition=my_module.Everybody", "partition=my_module.Everybody: Everybody is no subclass of Partition"),
         ("edges=my_module.a_function", "edges=my_module.a_function: a_function is no subclass of Pattern or EdgeS"),
         ("seed=0,1", r"seeds are averaged, not compared: write seeds=\[0,1,2\]"),
-        ("baseline=edge,node", r"baseline is the same for all variants; a list is written baseline=\[...\]"),
+        ("baseline=edge,node", r"baseline is the same for all rows; a list is written baseline=\[...\]"),
         ("baseline=nod", "baseline=nod is not among what is compared: edge; node; random; expected"),
         ("partition.kk=1,2", "partition.kk=1: Could not override 'partition.kk'"),
     ],
 )
 def test_mistakes(workshop, typed, message):
-    with pytest.raises(OptionError, match=message):
+    with pytest.raises(SystemExit, match="^error: " + message):
         compare(typed, *workshop)
 
 
-def test_axes_are_what_is_typed_with_commas(hydra):
-    from axes import split, variants
+def test_what_is_typed_with_commas_is_varied(hydra):
+    from lab.product import as_option, product_rows
 
-    axes, others = split(["partition=edge", "partition.k=2,4", "data.depth=5", "--cfg", "job", "seeds=[0,1]"])
+    typed = ["partition=edge", "partition.k=2,4", "data.depth=5", "--cfg", "job", "seeds=[0,1]"]
+    *others, varied = as_option(typed)
     assert others == ["data.depth=5", "--cfg", "job", "seeds=[0,1]"]
-    assert [(axis.key, axis.values) for axis in axes] == [("partition", ("edge",)), ("partition.k", ("2", "4"))]
-    chosen = variants(axes)
-    assert [variant.overrides for variant in chosen] == [
-        ("partition=edge", "partition.k=2"), ("partition=edge", "partition.k=4"),
-    ]  # fmt: skip
-    assert [variant.label for variant in chosen] == ["edge, partition.k=2", "edge, partition.k=4"]
-    assert chosen[0].file == "partition=edge,partition.k=2"
+    options = list(configured("compare", varied).varied)
+    assert options == ["partition=edge", "partition.k=2,4"]
+    rows = product_rows(options, [])
+    assert [row.overrides for row in rows] == [("partition=edge", "partition.k=2"), ("partition=edge", "partition.k=4")]
+    assert [row.label for row in rows] == ["edge, partition.k=2", "edge, partition.k=4"]
+    assert rows[0].name == "partition=edge,partition.k=2"
 
 
-def test_significance_and_seeds(hydra):
-    """Two seeds are averaged query by query before the test; their means' deviation is shown."""
-    from axes import split, variants
-    from hydra import compose
-    from sweep_report import apart, lines, markdown
+def test_circles_and_costs_in_a_table(hydra):
+    from lab.comparison import Comparison, Line
+    from lab.plots import apart
+    from lab.product import product_rows
+    from lab.report import Report
 
-    config = compose("compare", ["data.label=x", "seeds=[0,1]", "measures=[RR@10]"])
-    chosen = variants(split(["model.inter_circle=true,false"])[0])
+    config = configured("compare", "data.label=x", "measures=[RR@10]")
 
-    def row(*values, circles=(4.0, 6.0, None)):
+    def run(*values, circles=(4.0, 6.0, None)):
         return {
             "parameters": 5_000_000, "training_seconds": 60.0, "seconds_per_document": 0.5,
             "graph_seconds_per_document": 0.125, "peak_memory_bytes": None, "statistics": {"circles": list(circles)},
             "measures": {"RR@10": {f"q{i}": v for i, v in enumerate(values)}},
         }  # fmt: skip
 
-    first = [row(0.1, 0.2, 0.3, 0.2), row(0.3, 0.2, 0.1, 0.2)]  # mean of each query: 0.2
-    high = [row(0.9, 0.9, 0.8, 0.8), row(0.9, 0.9, 1.0, 0.8, circles=(7.0,))]
-    reference, other = lines(config, chosen, [first, high], 0)
-    assert other.measures["RR@10"] == pytest.approx(0.875)
-    assert other.deviations["RR@10"] == pytest.approx(0.05 / 2**0.5)  # of 0.85 and 0.9
-    assert (reference.marked, other.marked) == ([], ["RR@10"])
-    assert (reference.statistics, other.statistics) == ({"circles": 5.0}, {"circles": 6.0})
-    text = markdown(config, [reference, other], 0)
-    assert "| 0.875 ± 0.035 † | 5.0 | 60 | 0.5000 | 0.1250 | - |" in text
+    runs = [[run(0.1, 0.2, 0.3, 0.2), run(0.3, 0.2, 0.1, 0.2)],
+            [run(0.9, 0.9, 0.8, 0.8), run(0.9, 0.9, 1.0, 0.8, circles=(7.0,))]]  # fmt: skip
+    rows = product_rows(["model.inter_circle=true,false"], [])
+    comparison = Comparison(config, [Line(*one) for one in zip(rows, runs, strict=True)], to=rows[0].name)
+    first, second = Report(comparison).markdown().splitlines()[2:4]
+    assert first.startswith("| true | 5 | ")  # median of 4, 6, 4, 6
+    assert second.startswith("| false | 6 | ")  # median of 4, 6, 7
+    assert second.endswith("| 0.8750 ± 0.0354 † | 5.0 | 60 | 0.5000 | 0.1250 | - |")  # means of the seeds: 0.85, 0.9
     assert apart([0.2, 0.5, 0.5, 0.5]) == pytest.approx([0.2, 0.445, 0.5, 0.555])
     assert apart([0.99, 0.99]) == pytest.approx([0.945, 1.0])

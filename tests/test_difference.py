@@ -26,19 +26,18 @@ def folder(tmp_path, monkeypatch):
 @pytest.fixture
 def write(folder):
     """Return what writes a finished row."""
-    from results import RowFiles
-    from rows import Ranked, Row
+    from lab.store import Store
 
     folder.mkdir(parents=True)
 
     def call(row, seed, values, mixed=None, folder=folder):
-        run = {query: {"x": value} for query, value in values.items()}
-        test = Ranked(run, measures={"RR@10": values})
-        interpolated = {"weight": 0.5, "measures": {"dev": {"RR@10": mixed}}} if mixed else None
-        config = {"data": {"splits": {"test": "dev"}}}  # as tries have it, whose folder is dev/tries
-        RowFiles(folder, row, seed).write(
-            Row(row, Ranked({}), {"test": test}), test, config, "tales", interpolated=interpolated
-        )
+        ranking = {query: {"x": value} for query, value in values.items()}
+        value = {
+            "name": row, "measures": {"RR@10": values},
+            "interpolated": {"weight": 0.5, "measures": {"dev": {"RR@10": mixed}}} if mixed else None,
+            "config": {"data": {"splits": {"test": "dev"}}},  # as tries have it, whose folder is dev/tries
+        }  # fmt: skip
+        Store(folder).write(f"{row}.{seed}", ranking, value)
 
     for seed in (0, 1):
         call("ours", seed, {query: values[seed] for query, values in OURS.items()}, dict.fromkeys(OURS, 0.9))

@@ -12,11 +12,11 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
+from commands import EXPERIMENTS, call, configured
 from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
 
 ROOT = Path(__file__).parents[1]
-EXPERIMENTS = ROOT / "experiments"
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
@@ -89,28 +89,24 @@ def arguments(command: str, script: str) -> list[str]:
 
 def compare(command: str, budget: list[str]) -> str:
     """Do what a command of experiments/compare.py does; return the table."""
-    from axes import split
-    from sweep import make_sweep
+    from lab.product import as_option
 
-    axes, others = split([*arguments(command, "compare.py"), *budget])
-    with initialize_config_dir(str(EXPERIMENTS / "conf"), version_base="1.3"):
-        make_sweep(compose("compare", others), axes, others)
+    call("compare", *as_option([*arguments(command, "compare.py"), *budget]))
     (table,) = Path().rglob("table.md")
     return table.read_text()
 
 
-def variants_of(command: str) -> list[str]:
+def rows_of(command: str) -> list[str]:
     """Return what a command of experiments/compare.py would run; each is configured, none is run."""
-    from axes import split, variants
-    from sweep import composed
+    from lab.plan import composed
+    from lab.product import as_option, product_rows
 
-    axes, others = split(arguments(command, "compare.py"))
     with initialize_config_dir(str(EXPERIMENTS / "conf"), version_base="1.3"):
-        config = compose("compare", others)
-        found = variants(axes)
-        for variant in found:
-            composed(config, variant, [], config.seeds[0])
-    return [f"{variant.label}, {seed}" for variant in found for seed in config.seeds]
+        config = configured("compare", *as_option(arguments(command, "compare.py")))
+        rows = product_rows(config.varied, [])
+        for row in rows:
+            composed(row.overrides)
+    return [f"{row.label}, {seed}" for row in rows for seed in config.seeds]
 
 
 def test_your_own_partition(workplace, budget):
@@ -126,8 +122,8 @@ def test_your_own_partition(workplace, budget):
     for row in ("edge", "node", "my_module.SpreadLeaders"):
         assert f"| {row} " in table
     mine = [f"my_module.SpreadLeaders, partition.k={k}, 0" for k in (2, 4, 8)]
-    assert variants_of(commands[1])[3:] == mine
-    assert variants_of(commands[2])[3:] == [f"my_module.SpreadLeaders, {seed}" for seed in range(3)]
+    assert rows_of(commands[1])[3:] == mine
+    assert rows_of(commands[2])[3:] == [f"my_module.SpreadLeaders, {seed}" for seed in range(3)]
 
 
 def test_your_own_edge_pattern(workplace, budget):
@@ -144,7 +140,7 @@ def test_your_own_edge_pattern(workplace, budget):
     for row in ("social", "random", "my_module.Echo"):
         assert f"| {row} " in table
     ours = [f"my_module.Echo, edges.sparsity={sparsity}, 0" for sparsity in (0.9, 0.97)]
-    assert variants_of(commands[1])[2:] == ours
+    assert rows_of(commands[1])[2:] == ours
     typed = arguments(commands[2], "run.py")
     with initialize_config_dir(str(EXPERIMENTS / "conf"), version_base="1.3"):
         edges = instantiate(compose("config", [*typed, *budget[3:4]]).edges)

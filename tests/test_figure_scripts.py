@@ -1,4 +1,4 @@
-"""experiments/figure4.py, figure5.py and figure6.py: a picture and its numbers from one command each."""
+"""experiments/figures.py: a picture and its numbers from one command each."""
 
 import importlib
 import json
@@ -40,9 +40,9 @@ def run(tmp_path, monkeypatch, capsys):
     monkeypatch.syspath_prepend(str(EXPERIMENTS))
     monkeypatch.chdir(tmp_path)
 
-    def call(script, *typed):
-        monkeypatch.setattr(sys, "argv", [f"{script}.py", *typed])
-        importlib.import_module(script).main()
+    def call(figure, *typed):
+        monkeypatch.setattr(sys, "argv", ["figures.py", figure.removeprefix("figure"), *typed])
+        importlib.import_module("figures").main()
         return capsys.readouterr().out
 
     return call
@@ -81,8 +81,7 @@ def test_figure5(tales, tmp_path, run):
 
 
 def test_figure6(tales, tmp_path, run):
-    from results import RowFiles
-    from rows import Ranked, Row
+    from lab.store import Store
 
     folder = tmp_path / "results" / "tales" / "test"
     folder.mkdir(parents=True)
@@ -94,8 +93,9 @@ def test_figure6(tales, tmp_path, run):
         for query, rank in zip(ANIMALS, ranks, strict=True):
             others = iter(animal for animal in ANIMALS if animal != query)
             results[f"q-{query}"] = {query if place == rank else next(others): 1.0 / place for place in (1, 2, 3)}
-        test = Ranked(results, measures={"RR@10": {query: 0.0 for query in results}})
-        RowFiles(folder, row, seed).write(Row(f"{row} $", Ranked({}), {"test": test}), test, {}, name)
+        measures = {"RR@10": {query: 0.0 for query in results}}
+        value = {"name": f"{row} $", "collection": name, "measures": measures, "config": {}}
+        Store(folder).write(f"{row}.{seed}", results, value)
 
     for row in ranks:
         write(row, 0, ranks[row])
@@ -118,12 +118,12 @@ def test_figure6(tales, tmp_path, run):
         run("figure6", *typed, "--rows", "theirs")
 
 
-@pytest.mark.parametrize("script", ["figure4.py", "figure5.py", "figure6.py"])
-def test_help_teaches(script, tmp_path):
-    command = [sys.executable, EXPERIMENTS / script, "--help"]
+@pytest.mark.parametrize("figure", ["4", "5", "6"])
+def test_help_teaches(figure, tmp_path):
+    command = [sys.executable, EXPERIMENTS / "figures.py", figure, "--help"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0
-    assert f"python experiments/{script}" in done.stdout
+    assert f"python experiments/figures.py {figure}" in done.stdout
     assert "--output" in done.stdout
 
 
@@ -139,7 +139,7 @@ def test_refusals_take_one_line(tales, tmp_path, run):
 
 
 def test_edges_without_patterns_are_refused(run):
-    from figures import social_edges
+    from lab.figures import social_edges
 
     with pytest.raises(OptionError, match="the figure needs SocialEdges, which have patterns, got BigBirdEdges"):
         social_edges(OmegaConf.create({"edges": {"_target_": "socialgraph.edges.BigBirdEdges"}}))

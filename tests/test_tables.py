@@ -150,7 +150,7 @@ def test_seeds_are_averaged_query_by_query_and_significance_is_marked(hydra):
         "qds": [run(0.9, 0.9, 0.8, 0.8), run(0.9, 0.9, 1.0, 0.8)],  # far above
     }
     comparison = Comparison(config, [Line(rows[name], seeds) for name, seeds in finished.items()])
-    maxp, parade, qds = comparison.lines
+    maxp, parade, _ = comparison.lines
     assert parade.measures()["RR@100"] == pytest.approx(dict.fromkeys(["q0", "q1", "q2", "q3"], 0.2))
     assert comparison.p_value(maxp, "RR@100") == pytest.approx(1.0)
     assert comparison.p_value(parade, "RR@100") is None

@@ -1,0 +1,46 @@
+"""experiments/lab/: modules import one another in one direction, and no module imports a command."""
+
+import ast
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+EXPERIMENTS = Path(__file__).parents[1] / "experiments"
+COMMANDS = {file.stem for file in EXPERIMENTS.glob("*.py")}
+
+
+def module(file: Path) -> str:
+    """Return a file's name as it is imported."""
+    return ".".join(file.relative_to(EXPERIMENTS).with_suffix("").parts).removesuffix(".__init__")
+
+
+def imported(file: Path) -> set[str]:
+    """Return the modules that a file imports, anywhere in it."""
+    names = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: imports are absolute here"
+            names.add(node.module or "")
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+    return names
+
+
+def test_lab_has_no_circle():
+    files = {module(file): file for file in (EXPERIMENTS / "lab").rglob("*.py")}
+    arrows = {name: imported(file) & files.keys() for name, file in files.items()}
+    assert sum(map(len, arrows.values())) > 20
+    order = list(TopologicalSorter(arrows).static_order())  # raises CycleError where there is one
+    places = [order.index(f"lab.{name}") for name in ("store", "plan", "execute")]
+    assert places == sorted(places)  # a store knows nothing of what is executed
+
+
+def test_nothing_below_imports_a_command():
+    for file in (EXPERIMENTS / "lab").rglob("*.py"):
+        assert not {name.split(".")[0] for name in imported(file)} & COMMANDS, file
+    for file in (EXPERIMENTS.parent / "socialgraph").rglob("*.py"):
+        assert not any(name.split(".")[0] in {"lab", "experiments"} for name in imported(file)), file
+
+
+def test_a_command_is_short():
+    for name in COMMANDS:
+        assert len((EXPERIMENTS / f"{name}.py").read_text().splitlines()) < (60 if name != "difference" else 90), name
