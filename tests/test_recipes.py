@@ -64,7 +64,7 @@ def backbone(tmp_path_factory) -> str:
 #: so that a document of LIMIT word pieces has more passages than such a model reads
 SMALLER = {
     "idcm": ["recipe.passages.size=12", "recipe.passages.before=3", "recipe.passages.after=3"],
-    "parade-original": ["recipe.passages.size=20", "recipe.passages.after=5"],
+    "parade-original": ["recipe.passages.size=20", "recipe.passages.after=5", "recipe.model.passages=5"],
     "keyb-parade5": ["recipe.passages.size=20", "recipe.passages.after=5"],
     "keyb-bm25": ["+recipe.model.length=90"],
     "keyb-binb": ["+recipe.model.length=90"],
@@ -235,6 +235,36 @@ def test_it_re_ranks_with_the_scores_it_gives(recipes, name):
     scores = dict(zip(FOUR, recipe.scores(*FOUR).tolist(), strict=True))
     assert run["q"] == pytest.approx(scores, abs=1e-5)
     assert list(run["q"]) == sorted(FOUR, key=lambda document: -scores[document])
+
+
+@pytest.mark.parametrize("name", ["longformer-global", "qds"])
+def test_global_tokens_have_projections_of_their_own_that_begin_as_copies(backbone, name):
+    recipe = Recipe(name, backbone)
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        fresh = instantiate(compose("config", [f"recipe={name}", f"model.backbone={backbone}"]).recipe.model)
+    for heads, layer in zip(fresh.global_heads, fresh.layers, strict=True):
+        for part in ("query", "key", "value"):
+            assert torch.equal(getattr(heads, part).weight, getattr(layer, part).weight)
+            assert torch.equal(getattr(heads, part).bias, getattr(layer, part).bias)
+    before = recipe.scores(*FOUR)
+    with torch.no_grad():
+        for heads in recipe.model.global_heads:
+            heads.value.weight.neg_()
+    assert (recipe.scores(*FOUR) - before).abs().min() > 1e-4
+
+
+def test_parade_of_its_own_paper_reads_beginning_end_and_some_between(backbone):
+    recipe = Recipe("parade-original", backbone, ["recipe.model.passages=4"])
+    seen = []
+    recipe.model.readout.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[1]))
+    whole = recipe.graph("beyond")
+    recipe.scores("beyond", "one")
+    assert whole.num_circles == 8  # of 20 words each; the recipe's limit stands here for the document's end
+    assert torch.bincount(seen[0]).tolist() == [4, 1]
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        config = compose("config", ["recipe=parade-original"]).recipe
+    assert (config.model.passages, config.passages.size, config.passages.after) == (16, 200, 25)
+    assert config.document_length > 50_000
 
 
 @pytest.mark.parametrize("name", FIRST_STAGES)

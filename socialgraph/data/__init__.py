@@ -9,6 +9,7 @@ from socialgraph.data.groups import Group, GroupCollator, TrainingGroups
 from socialgraph.data.hub import load_hub
 from socialgraph.data.irds import load_irds
 from socialgraph.data.passage_bm25 import PassageBM25
+from socialgraph.data.passage_sample import PassageSample
 from socialgraph.data.pydocs import load_pydocs
 from socialgraph.data.statistics import TermStatistics
 from socialgraph.data.token_store import TokenStore
@@ -24,6 +25,7 @@ __all__ = [
     "Group",
     "GroupCollator",
     "PassageBM25",
+    "PassageSample",
     "Split",
     "TermStatistics",
     "TokenStore",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -12,7 +12,6 @@ from torch_geometric.data import Batch
 from socialgraph.data.circles import compose
 from socialgraph.data.collection import Document
 from socialgraph.data.graph import DocumentGraph, connect, document_graph, gather, rate, weigh
-from socialgraph.data.passage_bm25 import PassageBM25
 from socialgraph.data.statistics import TermStatistics
 from socialgraph.data.tokens import Tokens
 from socialgraph.data.weight_cache import WeightCache
@@ -34,7 +33,8 @@ class GraphBuilder:
         edges: draws the graph; None where nobody reads it.
         circles: gathers friend circles; None for passages only.
         passages: cuts the passages; None for friend circles only.
-        relevance: rates every circle for the query, for models that choose among them; the graph's ``circle_score``.
+        relevance: rates every circle, for models that choose among them; the graph's ``circle_score``. Such as
+            :class:`~socialgraph.data.PassageBM25` and :class:`~socialgraph.data.PassageSample`.
         joint: the query is part of the graph, whose nodes are ``[CLS] query [SEP] document [SEP]``: for models that
             read the document as a whole, along its edges.
         lazy: gather the circles without drawing the whole graph: the same circles, several times faster, but the batch
@@ -57,7 +57,7 @@ class GraphBuilder:
         edges: EdgeSampler | None = None,
         circles: Partition | None = None,
         passages: Partition | None = None,
-        relevance: PassageBM25 | None = None,
+        relevance: Callable[[Batch, TermStatistics], Tensor] | None = None,
         joint: bool = False,
         lazy: bool | None = None,
         seed: int = 0,

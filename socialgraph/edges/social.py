@@ -26,16 +26,18 @@ class SocialEdges(EdgeSampler):
 
     Each unordered pair of distinct tokens gets one coin and is an edge with probability min(1, P / mu).
     mu is exact: probabilities that are clipped at 1 are taken into account. (The paper's equation 8 counts
-    all l^2 places, with the diagonal and without the clipping; for l = 2,048 the difference is 0.05 %.)
+    all l^2 places, with the diagonal and without the clipping; for l = 2,048 the difference is 0.05 %. Its l is
+    "the max length of documents"; here, as in the released code, it is the document's own length, so that a short
+    document is as sparse as a long one.)
     Where every pattern abstains, every pair has probability 1 - sparsity. A document of one token or none
     has no edge.
 
     Args:
         patterns: the patterns to mix, by name or in a row.
         weights: lambda for each name; patterns that are not named get 1. The weights are normalised to sum
-            to 1, so that leaving a pattern out keeps the proportions of the others. Default: all equal, as
-            in the paper. (The released code used 0.3 static distance, 0.2 static centrality, 0.3 dynamic
-            distance, 0.2 dynamic centrality.)
+            to 1, so that leaving a pattern out keeps the proportions of the others. Default: all equal; the
+            paper gives no values. (The released code used 0.3 static distance, 0.2 static centrality, 0.3
+            dynamic distance, 0.2 dynamic centrality.)
         sparsity: share of the pairs that are expected not to be edges, in (0, 1).
         compile: toss the coins of documents of up to 4,096 tokens in one fused kernel (``torch.compile``; Triton on a
             GPU, a C++ compiler on a CPU): the same edges to the last bit, drawn two to three times as fast on a CPU.

@@ -18,6 +18,10 @@ from socialgraph.nn.bert_ranker import BertRanker, Objective, score_layer
 from socialgraph.nn.selection import best, ranks, select
 from socialgraph.nn.sequences import circle_sequences
 
+#: what the kernel of exact matches reads, and how wide it is on words (K-NRM)
+EXACT = ("words", "states")
+EXACT_SIGMA = 1e-3
+
 
 class IDCM(BertRanker):
     r"""A cascade inside each document: a small model (:class:`ESM`) ranks the chunks, BERT reads the best n of them.
@@ -44,6 +48,7 @@ class IDCM(BertRanker):
         chunks: n, how many chunks of a document go through BERT.
         kernels: of the small model.
         conv_width: tokens that the small model's convolution sees at a time.
+        exact: what the small model's kernel of exact matches reads, "words" or "states", see :class:`ESM`.
         bert: arguments of :class:`~socialgraph.nn.BertRanker`.
 
     Raises:
@@ -52,13 +57,15 @@ class IDCM(BertRanker):
 
     stages = ("passage", "document", "selection")
 
-    def __init__(self, chunks: int = 4, kernels: int = 11, conv_width: int = 3, **bert: Any) -> None:
+    def __init__(
+        self, chunks: int = 4, kernels: int = 11, conv_width: int = 3, exact: str = "words", **bert: Any
+    ) -> None:
         super().__init__(**bert)
         if chunks < 1:
             raise OptionError(f"chunks must be at least 1, got {chunks}")
         layer: BertConv = self.layers[0]  # type: ignore[assignment]
         self.chunks = chunks
-        self.esm = ESM(layer.hidden_size, kernels, conv_width)
+        self.esm = ESM(layer.hidden_size, kernels, conv_width, exact)
         self.score = score_layer(layer.hidden_size)
         self.weights = torch.nn.Parameter(torch.ones(chunks))
 
@@ -142,9 +149,15 @@ class ESM(torch.nn.Module):
 
     Query and chunk are convolved apart, with 0 behind their ends. Hofstätter et al., SIGIR 2021, where it is called CK;
     the kernels are those of Xiong, Dai, Callan, Liu and Power, "End-to-End Neural Ad-hoc Ranking with Kernel Pooling",
-    SIGIR 2017: one for exact matches (mu 1, sigma 1e-4), and one for each of equal parts of [-1, 1] (of 11 kernels: mu
-    0.9, 0.7, ..., -0.9, sigma 0.1). Different here: IDCM's own code has sigma 0.1 for exact matches too, and a learned
-    factor for each kernel, which moves all chunks of a document alike.
+    SIGIR 2017: one for exact matches (mu 1, sigma 1e-3), and one for each of equal parts of [-1, 1] (of 11 kernels: mu
+    0.9, 0.7, ..., -0.9, sigma 0.1).
+
+    K-NRM's exact matches are those of words. States of a convolution are equal only where the words that follow are,
+    too; there a sigma of 1e-3 finds next to nothing. So the kernel of exact matches reads the words' own embeddings
+    here. With ``exact="states"`` it reads states like all others and has their sigma, as in IDCM's released code.
+
+    Different here: the released code has a learned factor a for each kernel, :math:`\log \max(a K, 10^{-4})`. As long
+    as a K is above the floor it moves all chunks of a document alike; below, it would move the floor.
 
     It is computed in float32, because half precision does not tell exact matches from others.
 
@@ -152,6 +165,7 @@ class ESM(torch.nn.Module):
         width: of an embedding, and of a state h.
         kernels: at least 2.
         conv_width: tokens that the convolution sees at a time.
+        exact: what the kernel of exact matches reads, "words" or "states".
 
     Raises:
         OptionError: an option out of its range.
@@ -160,20 +174,24 @@ class ESM(torch.nn.Module):
     mu: Tensor
     sigma: Tensor
 
-    def __init__(self, width: int, kernels: int = 11, conv_width: int = 3) -> None:
+    def __init__(self, width: int, kernels: int = 11, conv_width: int = 3, exact: str = "words") -> None:
         super().__init__()
+        if exact not in EXACT:
+            raise OptionError(f"exact must be one of {', '.join(EXACT)}, got {exact!r}")
         if kernels < 2:
             raise OptionError(f"kernels must be at least 2, got {kernels}")
         if conv_width < 1:
             raise OptionError(f"conv_width must be at least 1, got {conv_width}")
         self.conv_width = conv_width
+        self.exact = exact
         self.conv = torch.nn.Conv1d(width, width, conv_width)
         self.score = torch.nn.Linear(kernels, 1)
         step = 2 / (kernels - 1)
         self.register_buffer(
             "mu", torch.tensor([1.0, *(1 - (k + 0.5) * step for k in range(kernels - 1))]), persistent=False
         )
-        self.register_buffer("sigma", torch.tensor([1e-4, *[step / 2] * (kernels - 1)]), persistent=False)
+        narrow = EXACT_SIGMA if exact == "words" else step / 2
+        self.register_buffer("sigma", torch.tensor([narrow, *[step / 2] * (kernels - 1)]), persistent=False)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -194,10 +212,13 @@ class ESM(torch.nn.Module):
         """
         with torch.autocast(query.device.type, enabled=False):
             cosine = self.context(query)[document] @ self.context(chunk).transpose(1, 2)  # [C, Q, W]
+            same = cosine
+            if self.exact == "words":
+                same = F.normalize(query.float(), dim=-1)[document] @ F.normalize(chunk.float(), dim=-1).transpose(1, 2)
             here = in_query[document]
             features = [
-                (torch.exp(-((cosine - mu) ** 2) / (2 * sigma**2)) * in_chunk[:, None]).sum(-1)  # [C, Q]
-                for mu, sigma in zip(self.mu, self.sigma, strict=True)
+                (torch.exp(-((read - mu) ** 2) / (2 * sigma**2)) * in_chunk[:, None]).sum(-1)  # [C, Q]
+                for read, mu, sigma in zip([same, *[cosine] * (len(self.mu) - 1)], self.mu, self.sigma, strict=True)
             ]
             logarithm = torch.stack(features, -1).clamp(min=1e-4).log() * here.unsqueeze(-1)
             score: Tensor = self.score(logarithm.sum(1))
@@ -209,7 +230,8 @@ class ESM(torch.nn.Module):
         return F.normalize(F.relu(self.conv(x)).transpose(1, 2), dim=-1)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.conv.in_channels}, kernels={len(self.mu)}, conv_width={self.conv_width})"
+        about = f"kernels={len(self.mu)}, conv_width={self.conv_width}, exact={self.exact!r}"
+        return f"{type(self).__name__}({self.conv.in_channels}, {about})"
 
 
 def order_loss(score: Tensor, target: Tensor, document: Tensor, amount: int) -> Tensor:

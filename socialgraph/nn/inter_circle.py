@@ -27,7 +27,8 @@ class InterCircle(torch.nn.Module):
         dropout: see :class:`~socialgraph.nn.BertConv`.
         layer_norm_eps: see :class:`~socialgraph.nn.BertConv`.
         update: how W^C starts. "low": as [I, 0], so that an untrained model scores exactly as BERT on each circle
-            alone, and nothing pre-trained is lost; "random": as any linear layer of torch (released code).
+            alone, and nothing pre-trained is lost; in the first step of training the transformer then has no gradient,
+            only W^C does. "random": as any linear layer of torch (released code).
 
     Raises:
         OptionError: an unknown start.

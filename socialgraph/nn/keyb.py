@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 from socialgraph.data.graph import circle_document, circle_score, circle_size
 from socialgraph.errors import OptionError
 from socialgraph.nn.parade import PARADE
-from socialgraph.nn.selection import best, fitting, join, select
+from socialgraph.nn.selection import fitting, join, select, truncate
 from socialgraph.nn.vanilla_bert import VanillaBERT
 
 SELECTS = ("bm25", "bert")
@@ -24,8 +24,8 @@ class KeyB(VanillaBERT):
     Retrieval", SIGIR 2021, and with Diana Nicoleta Popa, Johan Chagnon and Yagmur Gizem Cinar, "The Power of Selecting
     Key Blocks with Local Pre-ranking for Long Document Information Retrieval", TOIS 2023, where BERT itself selects
     (BinB). Taken from it: blocks (:class:`~socialgraph.partition.Blocks`), the two ways to select them, their order.
-    The circles of the graph are the blocks. Decided here, where they leave it open: blocks are taken from the best to
-    the first that does not fit, the best is cut where it alone is too long, and no [SEP] stands between blocks.
+    The circles of the graph are the blocks. They are taken from the best on; the first that does not fit is cut, as in
+    the authors' code, and ends it. Decided here, where they leave it open: no [SEP] stands between blocks.
 
     Args:
         select: "bm25": the graph's ``circle_score`` selects; "bert": the model's own BERT and linear layer score every
@@ -54,8 +54,9 @@ class KeyB(VanillaBERT):
             InputError: the graph has no ``circle_score``, or a query leaves no room for text.
         """
         value = circle_score(graph) if self.select == "bm25" else self.glance(graph)
-        keep = fitting(value, circle_size(graph), circle_document(graph), self.room(graph))
-        return super().scores(join(select(graph, keep)))
+        read = fitting(value, circle_size(graph), circle_document(graph), self.room(graph))
+        chosen = select(graph, read > 0)
+        return super().scores(join(truncate(chosen, read[read > 0])))
 
     @torch.no_grad()
     def glance(self, graph: Data) -> Tensor:
@@ -84,18 +85,4 @@ class KeyBPARADE(PARADE):
     """
 
     def __init__(self, passages: int = 5, readout: str = "transformer", **bert: Any) -> None:
-        super().__init__(readout, **bert)
-        if passages < 1:
-            raise OptionError(f"at least 1 passage must be read, got {passages}")
-        self.passages = passages
-
-    def scores(self, graph: Data) -> Tensor:
-        """Return the score of each document, ``[B]``; without a passage it is the linear layer's bias.
-
-        Args:
-            graph: as for :class:`~socialgraph.nn.PARADE`, with ``circle_score``.
-
-        Raises:
-            InputError: the graph has no ``circle_score``.
-        """
-        return super().scores(select(graph, best(circle_score(graph), circle_document(graph), self.passages)))
+        super().__init__(readout, passages, **bert)

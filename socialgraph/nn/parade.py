@@ -7,9 +7,12 @@ from typing import Any
 from torch import Tensor
 from torch_geometric.data import Data
 
+from socialgraph.data.graph import circle_document, circle_score
+from socialgraph.errors import OptionError
 from socialgraph.nn.bert_conv import BertConv
 from socialgraph.nn.bert_ranker import BertRanker, score_layer
 from socialgraph.nn.readout import Readout
+from socialgraph.nn.selection import best, select
 from socialgraph.nn.sequences import circle_sequences
 
 
@@ -29,21 +32,39 @@ class PARADE(BertRanker):
 
     Args:
         readout: "max", "mean", "attention" or "transformer", see :class:`~socialgraph.nn.Readout`.
+        passages: how many passages of each document are read, those that the graph's ``circle_score`` puts first, in
+            the order of the text; None for all. PARADE's own reads 16, see :class:`~socialgraph.data.PassageSample`.
         bert: arguments of :class:`~socialgraph.nn.BertRanker`.
+
+    Raises:
+        OptionError: an option out of its range.
     """
 
-    def __init__(self, readout: str = "max", **bert: Any) -> None:
+    def __init__(self, readout: str = "max", passages: int | None = None, **bert: Any) -> None:
         super().__init__(**bert)
+        if passages is not None and passages < 1:
+            raise OptionError(f"at least 1 passage must be read, got {passages}")
+        self.passages = passages
         layer: BertConv = self.layers[0]  # type: ignore[assignment]
         self.readout = Readout(readout, layer)
         self.score = score_layer(layer.hidden_size)
+
+    def start(self) -> None:
+        """Begin the readout's own state as BERT's [CLS]."""
+        self.readout.start(self.embedding.word.weight[self.cls_token_id])
 
     def scores(self, graph: Data) -> Tensor:
         """Return the score of each document, ``[B]``; without a passage it is the linear layer's bias.
 
         Args:
-            graph: with the attributes that :func:`~socialgraph.nn.circle_sequences` names.
+            graph: with the attributes that :func:`~socialgraph.nn.circle_sequences` names, and ``circle_score`` where
+                only some passages are read.
+
+        Raises:
+            InputError: the graph has no ``circle_score``.
         """
+        if self.passages is not None:
+            graph = select(graph, best(circle_score(graph), circle_document(graph), self.passages))
         sequences = circle_sequences(graph, self.cls_token_id, self.sep_token_id)
         size = sequences.document_ptr.numel() - 1
         score: Tensor = self.score(self.readout(self.leaders(sequences), sequences.document, size))

@@ -41,6 +41,12 @@ class Readout(torch.nn.Module):
             except (ValueError, TypeError) as error:
                 raise OptionError(f"no readout is called {pool!r}; try max, mean, attention or transformer") from error
 
+    @torch.no_grad()
+    def start(self, cls: Tensor) -> None:
+        """Begin as PARADE does, where the pool is a transformer: agg is BERT's word embedding of [CLS], ``[E]``."""
+        if isinstance(self.aggregation, TransformerReadout):
+            self.aggregation.agg.copy_(cls)
+
     def forward(self, x: Tensor, document: Tensor, size: int) -> Tensor:
         """Return ``[size, E]`` from the leaders' states ``[C, E]`` and their documents ``[C]`` (sorted).
 
@@ -61,7 +67,9 @@ class Readout(torch.nn.Module):
 class TransformerReadout(Aggregation):
     """Two BERT layers over [agg; passages]; the state of agg is the document's (Li et al., PARADE, 2020).
 
-    agg is a learned state that is put before the passages. Layers and agg are drawn as BERT draws its own.
+    agg is a learned state that is put before the passages. It begins as BERT's word embedding of [CLS] once a model has
+    a backbone (:meth:`Readout.start`); the layers are drawn as BERT draws its own. Different here: passages have no
+    positions, which PARADE's released code adds.
 
     Args:
         layer: a layer of the BERT, whose sizes are taken over.

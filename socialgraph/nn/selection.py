@@ -11,7 +11,6 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import cumsum, index_to_mask
 
-from socialgraph.data.graph import circle_document
 from socialgraph.errors import InputError
 
 #: what a graph knows of each circle, beside its members
@@ -61,10 +60,10 @@ def best(score: Tensor, document: Tensor, amount: int, always_first: bool = Fals
 
 
 def fitting(score: Tensor, size: Tensor, document: Tensor, room: Tensor) -> Tensor:
-    """Return which circles are read if they share a room, ``[C]`` bool.
+    """Return how many members of each circle are read if a document's circles share a room, ``[C]``.
 
-    Circles are taken from best to worst, and the first that does not fit ends it: a worse one never takes the place
-    of a better one. The best is always taken, even where it alone is larger than the room.
+    Circles are taken from best to worst. The first that does not fit is cut, and ends it: a worse one never takes the
+    place of a better one. So the members read fill the room, unless the document has fewer.
 
     Args:
         score: of each circle, ``[C]``; ties go to the first.
@@ -74,12 +73,12 @@ def fitting(score: Tensor, size: Tensor, document: Tensor, room: Tensor) -> Tens
     """
     order = _order(score, document)
     used = size[order].cumsum(0)
-    place = _places(document)
-    first = torch.arange(document.numel(), device=document.device) - place  # of each circle's document
-    used = used - (used - size[order])[first]
-    keep = torch.empty_like(document, dtype=torch.bool)
-    keep[order] = (used <= room[document]) | (place == 0)
-    return keep
+    first = torch.arange(document.numel(), device=document.device) - _places(document)  # of each circle's document
+    before = used - size[order]
+    left = room[document] - (before - before[first])  # the order leaves every document where it was
+    read = torch.empty_like(document)
+    read[order] = torch.minimum(left.clamp(min=0), size[order])
+    return read
 
 
 def select(graph: Data, keep: Tensor) -> Data:
@@ -116,18 +115,18 @@ def join(graph: Data) -> Data:
     return joined
 
 
-def truncate(graph: Data, room: Tensor) -> Data:
+def truncate(graph: Data, length: Tensor) -> Data:
     """Return the graph with shorter circles: each keeps its first members.
 
     A leader that is cut off is followed by the circle's first member.
 
     Args:
         graph: with circles.
-        room: members that stay in a circle, of each document, at least 1, ``[B]``.
+        length: members that stay, of each circle, at least 1, ``[C]``.
     """
     node, circle = graph.circle_index
-    place, document = _places(circle), circle_document(graph)
-    keep = place < room[document][circle]
+    place = _places(circle)
+    keep = place < length[circle]
     led = torch.zeros_like(graph.leader_index, dtype=torch.bool)
     led[circle[keep & (node == graph.leader_index[circle])]] = True
     leader = torch.where(led, graph.leader_index, node[place == 0])

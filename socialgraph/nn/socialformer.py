@@ -88,6 +88,10 @@ class Socialformer(BertRanker):
         self.readout = Readout(readout, layer)
         self.score = score_layer(layer.hidden_size)
 
+    def start(self) -> None:
+        """Begin the readout's own state as BERT's [CLS]."""
+        self.readout.start(self.embedding.word.weight[self.cls_token_id])
+
     def scores(self, graph: Data) -> Tensor:
         """Return the score of each document, ``[B]``.
 

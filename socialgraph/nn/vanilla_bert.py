@@ -55,7 +55,7 @@ class VanillaBERT(BertRanker):
         """
         document = circle_document(graph)
         first = select(graph, best(torch.zeros_like(document), document, 1))  # among equals the first is the best
-        score = self.circle_scores(truncate(first, self.room(graph)))
+        score = self.circle_scores(truncate(first, self.room(graph)[circle_document(first)]))
         scores = self.score.bias.to(score.dtype).expand(graph.query_length.numel())
         return scores.index_put((circle_document(first),), score)
 

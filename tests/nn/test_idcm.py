@@ -47,17 +47,19 @@ def states(esm, embeddings):
 
 def small_score(esm, query, chunk, kernels):
     """The small model's score of one chunk in plain loops; ``kernels`` are pairs (mu, sigma)."""
-    query, chunk = states(esm, query), states(esm, chunk)
+    words, contexts = (query, chunk), (states(esm, query), states(esm, chunk))
     total = esm.score.bias[0]
     for number, (mu, sigma) in enumerate(kernels):
-        for one in query:
-            cosines = [torch.dot(one, other) / (one.norm() * other.norm()).clamp(min=1e-12) for other in chunk]
+        ours, theirs = words if number == 0 and esm.exact == "words" else contexts
+        for one in ours:
+            cosines = [torch.dot(one, other) / (one.norm() * other.norm()).clamp(min=1e-12) for other in theirs]
             kernel = sum(math.exp(-((float(c) - mu) ** 2) / (2 * sigma**2)) for c in cosines)
             total = total + esm.score.weight[0, number] * math.log(max(kernel, 1e-4))
     return float(total)
 
 
-KERNELS = [(1.0, 1e-4), *((0.9 - 0.2 * k, 0.1) for k in range(10))]
+KERNELS = [(1.0, 1e-3), *((0.9 - 0.2 * k, 0.1) for k in range(10))]
+AS_RELEASED = [(1.0, 0.1), *KERNELS[1:]]
 
 
 def written_out(model, bert, batch):
@@ -68,7 +70,8 @@ def written_out(model, bert, batch):
         query, small, large = document.query_ids, [], []
         for circle in range(document.num_circles):
             chunk = document.input_ids[document.circle_index[0][document.circle_index[1] == circle]]
-            small.append(small_score(model.esm, model_words[query], model_words[chunk], KERNELS))
+            kernels = KERNELS if model.esm.exact == "words" else AS_RELEASED
+            small.append(small_score(model.esm, model_words[query], model_words[chunk], kernels))
             ids = torch.tensor([[2, *query.tolist(), 3, *chunk.tolist(), 3]])
             types = torch.tensor([[0] * (len(query) + 2) + [1] * (len(chunk) + 1)])
             large.append(float(model.score(bert(ids, token_type_ids=types).last_hidden_state[0, 0])))
@@ -86,7 +89,7 @@ def test_kernels_by_hand():
         esm.score.weight.copy_(torch.tensor([[1.0, 10.0, 100.0, 1000.0, 10000.0]]))
         esm.score.bias.fill_(0.5)
     assert esm.mu.tolist() == pytest.approx([1.0, 0.75, 0.25, -0.25, -0.75])
-    assert esm.sigma.tolist() == pytest.approx([1e-4, 0.25, 0.25, 0.25, 0.25])
+    assert esm.sigma.tolist() == pytest.approx([1e-3, 0.25, 0.25, 0.25, 0.25])
     query = torch.tensor([[[2.0, 0.0]]])  # cosines with the chunk's two tokens: 1 and 0.6
     chunk = torch.tensor([[[5.0, 0.0], [3.0, 4.0], [9.0, 9.0]]])
     mask = torch.tensor([[True, True, False]])
@@ -100,11 +103,29 @@ def test_kernels_by_hand():
     assert ESM(2).sigma.tolist() == pytest.approx([sigma for _, sigma in KERNELS])
 
 
-def test_the_cascade_is_what_it_says(tiny_bert):
+def test_an_exact_match_is_a_word_of_the_query_whatever_follows_it(tiny_bert):
+    """The kernel of exact matches counts words: log K is 0 for one match, log 2 for two, log 1e-4 for none."""
+    batch = chunk_batch(lengths=(40,))
+    query = batch.query_ids[:2]
+    batch.input_ids[[3, 9, 10, 17]] = query[[0, 0, 1, 0]]
+    batch.input_ids[[16, 18]] = batch.input_ids[[2, 4]]  # as in the first chunk, but for what stands around
+    model = IDCM.from_backbone(tiny_bert[0]).eval()
+    with torch.no_grad():
+        model.esm.score.weight.zero_()[0, 0] = 1.0
+        found = model.promise(batch)
+    chunks = [batch.input_ids[i : i + 8].tolist() for i in range(0, 40, 8)]
+    counts = [[chunk.count(word) for word in batch.query_ids.tolist()] for chunk in chunks]
+    assert any(max(one) for one in counts)
+    expected = [sum(math.log(max(count, 1e-4)) for count in one) for one in counts]
+    assert found.tolist() == pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.parametrize("exact", ["words", "states"])
+def test_the_cascade_is_what_it_says(tiny_bert, exact):
     folder, bert = tiny_bert
     batch = chunk_batch()
     batch.input_ids[14:16] = batch.query_ids[:2]  # the end of a chunk is the query: exact matches in context
-    model = IDCM.from_backbone(folder, chunks=3).eval()
+    model = IDCM.from_backbone(folder, chunks=3, exact=exact).eval()
     assert model.weights.tolist() == [1, 1, 1]
     torch.manual_seed(2)
     with torch.no_grad():

@@ -9,7 +9,7 @@ from transformers.models.bert.modeling_bert import BertLayer
 
 from socialgraph.data.circles import compose
 from socialgraph.data.graph import gather
-from socialgraph.nn import PARADE
+from socialgraph.nn import PARADE, KeyBPARADE, Socialformer
 from socialgraph.nn.bert_weights import LAYER_NAMES
 from socialgraph.partition import Windows
 
@@ -48,6 +48,14 @@ POOLS = {
     "attention": attention,
     "transformer": transformer,
 }
+
+
+@pytest.mark.parametrize("kind", [PARADE, KeyBPARADE, Socialformer])
+def test_the_transformers_own_state_begins_as_berts_cls(tiny_bert, kind):
+    folder, bert = tiny_bert
+    model = kind.from_backbone(folder, readout="transformer")
+    assert torch.equal(model.readout.aggregation.agg, bert.embeddings.word_embeddings.weight[2])
+    assert model.readout.aggregation.agg.requires_grad
 
 
 @pytest.mark.parametrize("readout", POOLS)

@@ -31,18 +31,16 @@ def rated(batch):
     return batch
 
 
-def chosen(score, size, document, room):
-    """A literal statement of `fitting`."""
-    keep = [False] * len(score)
-    for d in set(document):
-        mine = [c for c in range(len(score)) if document[c] == d]
-        left = room[d]
-        for place, circle in enumerate(sorted(mine, key=lambda c: (-score[c], c))):
-            if size[circle] > left and place > 0:
-                break
-            keep[circle] = True
-            left -= size[circle]
-    return keep
+def members_read(score, size, document, room):
+    """A literal statement of `fitting`: member by member, from the best circle on, while there is room."""
+    read = [0] * len(score)
+    left = list(room)
+    for circle in sorted(range(len(score)), key=lambda c: (-score[c], c)):
+        for _ in range(size[circle]):
+            if left[document[circle]] > 0:
+                read[circle] += 1
+                left[document[circle]] -= 1
+    return read
 
 
 def test_best_by_hand():
@@ -60,12 +58,12 @@ def test_best_by_hand():
 
 
 def test_fitting_by_hand():
-    size = torch.tensor([2, 4, 3, 1, 2, 2, 1, 9])
-    as_list = lambda *room: fitting(SCORE, size, DOCUMENT, torch.tensor(room)).int().tolist()  # noqa: E731
-    assert as_list(9, 9, 6, 9) == [1, 1, 1, 1, 1, 1, 1, 1]
-    assert as_list(8, 9, 5, 8) == [0, 1, 1, 1, 1, 1, 0, 1]  # the last is the best of its document: taken all the same
-    # after 4 there is room for 2 more, but 3 comes first and does not fit
-    assert as_list(6, 1, 1, 1) == [0, 1, 0, 0, 1, 0, 0, 1]
+    size = torch.tensor([3, 4, 5, 2, 9, 1, 2, 6])
+    read = lambda *room: fitting(SCORE, size, DOCUMENT, torch.tensor(room)).tolist()  # noqa: E731
+    assert read(4, 0, 10, 6) == [0, 4, 0, 0, 9, 1, 0, 6]
+    assert read(6, 0, 10, 5) == [0, 4, 2, 0, 9, 1, 0, 5]  # what overflows is cut
+    assert read(3, 0, 8, 1) == [0, 3, 0, 0, 8, 0, 0, 1]  # the best too
+    assert read(12, 0, 99, 6) == [3, 4, 5, 2, 9, 1, 2, 6]
 
 
 def test_fitting_as_the_statement():
@@ -74,7 +72,7 @@ def test_fitting_as_the_statement():
     for _ in range(50):
         document = draw(5, int(draw(20, 1))).sort().values
         score, size, room = draw(4, document.numel()).float(), draw(6, document.numel()) + 1, draw(15, 5) + 1
-        expected = chosen(score.tolist(), size.tolist(), document.tolist(), room.tolist())
+        expected = members_read(score.tolist(), size.tolist(), document.tolist(), room.tolist())
         assert fitting(score, size, document, room).tolist() == expected
 
 
@@ -134,12 +132,12 @@ def test_shortened_circles():
     for (leader, members), document in zip(before, owner, strict=True):
         stay = members[: room[document]]
         expected.append((leader if leader in stay else stay[0], stay))
-    graph = truncate(batch, torch.tensor(room))
+    graph = truncate(batch, torch.tensor(room)[circle_document(batch)])
     assert circles_of(graph) == expected
     assert any(new != old for (new, _), (old, _) in zip(expected, before, strict=True))
     assert any(leader not in (stay[0],) for leader, stay in expected)
     assert circles_of(batch) == before
-    assert circles_of(truncate(batch, torch.full((4,), 99))) == before
+    assert circles_of(truncate(batch, torch.full((batch.num_circles,), 99))) == before
 
 
 def test_room_and_score_are_asked_for_clearly():
@@ -156,12 +154,13 @@ def test_room_and_score_are_asked_for_clearly():
 def test_empty_documents_and_single_graphs():
     empty = rated(document_batch(lengths=(0, 0)))
     document, room = circle_document(empty), torch.tensor([3, 3])
-    keep = fitting(circle_score(empty), circle_size(empty), document, room)
-    for graph in (select(empty, keep), join(empty), truncate(empty, room)):
+    read = fitting(circle_score(empty), circle_size(empty), document, room)
+    for graph in (select(empty, read > 0), join(empty), truncate(empty, read)):
         assert circles_of(graph) == []
         assert circle_sequences(graph, cls=2, sep=3).document_ptr.tolist() == [0, 0, 0]
     single = rated(document_batch(lengths=(40,)))[0]
     together = Batch.from_data_list([single])
     assert circle_document(single).tolist() == circle_document(together).tolist() == [0] * single.num_circles
-    for change in (join, lambda g: truncate(g, torch.tensor([4])), lambda g: select(g, g.circle_score > 1)):
+    shorten = lambda g: truncate(g, torch.full((g.num_circles,), 4))  # noqa: E731
+    for change in (join, shorten, lambda g: select(g, g.circle_score > 1)):
         assert circles_of(change(single)) == circles_of(change(together))

@@ -106,6 +106,22 @@ def train_a_little(model):
     return model
 
 
+def test_the_inter_circle_transformer_learns_from_the_second_step_on(tiny_bert):
+    """W^C = [I, 0] shuts it off at first; the gradient of W^C's other half opens it."""
+    model, batch = Socialformer.from_backbone(tiny_bert[0], dropout=0.0), document_batch()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    moved = []
+    for _ in range(2):
+        optimizer.zero_grad()
+        model(batch).sum().backward()
+        inside = [p.grad.abs().max() for part in model.inter for p in part.transformer.parameters()]
+        doors = [part.update.weight.grad[:, 32:].abs().max() for part in model.inter]
+        moved.append((float(max(inside)), float(min(doors))))
+        optimizer.step()
+    assert moved[0][0] == 0 < moved[0][1]
+    assert moved[1][0] > 0
+
+
 def test_edge_path_equals_fused_path_with_gradients(tiny_bert):
     folder, _ = tiny_bert
     batch = document_batch()

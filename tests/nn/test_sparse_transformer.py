@@ -9,6 +9,7 @@ from socialgraph.data.graph import connect, document_graph, weigh
 from socialgraph.edges.bigbird import BigBirdEdges
 from socialgraph.edges.coins import coin_key
 from socialgraph.edges.longformer import LongformerEdges
+from socialgraph.edges.qds import QDSEdges
 from socialgraph.edges.sparse import SparseEdges
 from socialgraph.errors import InputError, OptionError
 from socialgraph.nn.sparse_transformer import SparseTransformer
@@ -76,7 +77,7 @@ def as_longformer(model: SparseTransformer) -> LongformerModel:
     return longformer
 
 
-@pytest.mark.parametrize("case", ["window", "hubs with copies", "hubs with heads of their own"])
+@pytest.mark.parametrize("case", ["window", "hubs with copies", "hubs with heads of their own", "sentences too"])
 def test_a_sliding_window_equals_transformers_longformer(tiny_bert, case):
     folder, _ = tiny_bert
     hubs = case != "window"
@@ -88,12 +89,22 @@ def test_a_sliding_window_equals_transformers_longformer(tiny_bert, case):
     if case != "hubs with copies":
         train_a_little(model)
     model.eval()
-    batch = joint_batch(LongformerEdges(window=16, query=hubs))
+    edges = LongformerEdges(window=16, query=hubs)
+    if case == "sentences too":
+        edges = QDSEdges(window=16, backbone=folder)
+        edges.rules[-1].marks = torch.arange(10, 30)  # every word piece of these ends a sentence
+    batch = joint_batch(edges)
     longformer = as_longformer(model)
     states = []
     with torch.no_grad():
         for graph in batch.to_data_list():
             hears_all = (graph.segment == 0).long() if hubs else torch.zeros_like(graph.segment)
+            if case == "sentences too":
+                ends = (graph.input_ids >= 10) & (graph.input_ids < 30) & (graph.segment == 1)
+                begins = (ends | (graph.segment == 0)).roll(1) & (graph.segment == 1) & ~ends
+                begins[-1] = False  # the last [SEP]
+                assert int(begins.sum()) >= min(len(begins) // 20, 2)
+                hears_all |= begins.long()
             hidden = longformer(
                 graph.input_ids[None], token_type_ids=graph.segment[None], global_attention_mask=hears_all[None],
                 attention_mask=torch.ones_like(graph.input_ids)[None],
