@@ -37,7 +37,7 @@ def test_two_at_once_and_one_is_killed(tmp_path):
     options = {"cwd": tmp_path, "text": True, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     running = subprocess.Popen([*command, "hydra/launcher=submitit_local"], **options)
     folder = results / "tales" / "test"
-    unfinished, until = folder / ".unfinished", time.monotonic() + 300
+    unfinished, until = folder / ".unfinished", time.monotonic() + 1200
     both = [unfinished / "maxp.0" / ".lock", unfinished / "parade.0" / ".lock"]
     at_once = False
     while not any(unfinished.glob("maxp.0/training/checkpoint-*")):
@@ -46,14 +46,14 @@ def test_two_at_once_and_one_is_killed(tmp_path):
         assert running.poll() is None, running.communicate()
         time.sleep(0.01)
     os.kill(holder(both[0]), signal.SIGKILL)
-    _, said = running.communicate(timeout=300)
+    _, said = running.communicate(timeout=1200)
     assert running.returncode == 1
     assert said.splitlines()[-1].startswith("error: a run did not end: ")
     assert said.splitlines()[-1].endswith("finished runs stand, call again for the rest")
     assert at_once
     assert {path.name for path in folder.glob("*.json")} == {"parade.0.json"}
     made = (folder / "parade.0.json").stat().st_mtime_ns
-    again = subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, timeout=300)
+    again = subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, timeout=1200)
     assert again.returncode == 0, again.stderr[-3000:]
     assert "going on with" in again.stdout
     assert "| BERT-MaxP | 48 |" in again.stdout

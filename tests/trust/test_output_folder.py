@@ -26,7 +26,7 @@ def tales(tmp_path):
 
 
 def call(*command, **options):
-    return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=600, **options)
+    return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=1800, **options)
 
 
 def test_two_processes_give_the_files_of_one(tales, tmp_path):
@@ -53,7 +53,7 @@ def test_a_killed_run_goes_on_in_its_folder(tales, tmp_path):
     assert whole.returncode == 0, whole.stderr[-3000:]
     folder = tmp_path / "killed"
     running = subprocess.Popen([*command, f"hydra.run.dir={folder}"], cwd=tmp_path, stdout=-3, stderr=-3)
-    until = time.monotonic() + 300
+    until = time.monotonic() + 1200
     while running.poll() is None and not any(folder.glob("runs/.unfinished/*/training/checkpoint-*")):
         assert time.monotonic() < until
         time.sleep(0.01)
@@ -74,7 +74,7 @@ def test_two_processes_take_different_runs_of_one_folder(tales, tmp_path):
     command = [sys.executable, str(EXPERIMENTS / "table.py"), *typed, f"hydra.run.dir={tmp_path / 'out'}"]
     folder = tmp_path / "results" / "tales" / "test"
     first = subprocess.Popen(command, cwd=tmp_path, stdout=-3, stderr=-3)
-    until = time.monotonic() + 300
+    until = time.monotonic() + 1200
     while not any(folder.glob(".unfinished/maxp.0/training/checkpoint-*")):
         assert time.monotonic() < until
         time.sleep(0.01)
