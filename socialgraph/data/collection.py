@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from dataclasses import dataclass
@@ -17,6 +19,9 @@ Qrels = dict[str, dict[str, int]]
 """Query id -> document id -> grade. A grade of 1 or more means relevant."""
 Run = dict[str, dict[str, float]]
 """Query id -> document id -> score, higher is better."""
+
+#: the largest grade of a judgement, and below 0 the smallest: the measures' programs take memory by the grade
+MAX_GRADE = 1000
 
 T = TypeVar("T")
 
@@ -182,7 +187,15 @@ class Collection:
             raise InputError(f"collection {self.name} has no split {split!r}; there are: {there}") from None
 
     def with_candidates(self, split: str, run: Run) -> Collection:
-        """Return a copy in which `split` has `run` as its candidates. The documents are shared."""
+        """Return a copy in which `split` has `run` as its candidates. The documents are shared.
+
+        Raises:
+            InputError: No such split, or none of its queries has a candidate.
+
+        Warns:
+            UserWarning: Queries without candidates, with a count and the first ids.
+        """
+        check_queries(self[split].queries, run, f"collection {self.name}, split {split}")
         replaced = self[split].with_candidates(run)
         return Collection(self.name, self.documents, self.splits | {split: replaced})
 
@@ -218,6 +231,46 @@ class Collection:
 def relevant_documents(qrels: Qrels) -> set[str]:
     """Return ids of the documents with a grade of 1 or more for any query."""
     return {doc_id for grades in qrels.values() for doc_id, grade in grades.items() if grade >= 1}
+
+
+def grade_of(value: object, where: str) -> int:
+    """Return a judgement's grade as a whole number, also one that was read as `1.0` or `"1"`.
+
+    Raises:
+        InputError: It begins with `where`: the grade is no whole number from -`MAX_GRADE` to `MAX_GRADE`.
+    """
+    try:
+        grade = int(value)  # type: ignore[call-overload]
+        if abs(grade) <= MAX_GRADE and (isinstance(value, str) or grade == value):
+            return int(grade)
+    except (TypeError, ValueError, OverflowError):  # None; "a", NaN; infinity
+        pass
+    raise InputError(f"{where}: a grade must be a whole number from -{MAX_GRADE} to {MAX_GRADE}, got {value!r:.40}")
+
+
+def check_scores(run: Run, where: str) -> None:
+    """Raise an InputError that begins with `where` if a score is no finite number: such have no order."""
+    for query_id, scores in run.items():
+        for doc_id, score in scores.items():
+            if not math.isfinite(score):
+                raise InputError(f"{where}: the score of document {doc_id!r} for query {query_id!r} is {score}")
+
+
+def check_queries(queries: Queries, run: Run, where: str) -> None:
+    """Warn where some queries have no candidates; they cannot be ranked, and every measure counts them as 0.
+
+    Raises:
+        InputError: It begins with `where`: there are queries, and none has a candidate.
+    """
+    without = [query_id for query_id in queries if not run.get(query_id)]
+    if without and len(without) == len(queries):
+        raise InputError(f"{where}: none of the {len(queries)} queries has a candidate, so there is nothing to rank")
+    if without:
+        warnings.warn(
+            f"{where}: {len(without)} of {len(queries)} queries have no candidates and count 0 in every measure: "
+            f"{first_ids(without)}",
+            stacklevel=3,
+        )
 
 
 def check_candidates(run: Run, documents: Mapping[str, Document], where: str) -> None:

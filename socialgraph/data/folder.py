@@ -34,6 +34,7 @@ from socialgraph.data.collection import (
     Split,
     StoredDocuments,
     check_candidates,
+    check_queries,
     first_ids,
     restricted,
 )
@@ -265,6 +266,7 @@ def _read_candidates(file: Path, queries: Queries, documents: JsonlDocuments) ->
     _warn_strangers(file, [query_id for query_id in run if query_id not in queries], "candidates")
     run = restricted(queries, run)
     check_candidates(run, documents, str(file))
+    check_queries(queries, run, str(file))
     return run
 
 

@@ -22,6 +22,7 @@ from socialgraph.data.collection import (
     Split,
     StoredDocuments,
     first_ids,
+    grade_of,
     hash_split,
     restricted,
 )
@@ -188,9 +189,9 @@ def _qrels(where: str, rows: Any, documents: HubDocuments) -> Qrels:
     columns = [_column(rows, (name,), where) for name in ("query-id", "corpus-id", "score")]
     qrels: Qrels = {}
     unknown = []
-    for query_id, doc_id, score in zip(*(rows[column] for column in columns), strict=True):
+    for place, (query_id, doc_id, score) in enumerate(zip(*(rows[column] for column in columns), strict=True)):
         if str(doc_id) in documents:
-            qrels.setdefault(str(query_id), {})[str(doc_id)] = int(score)
+            qrels.setdefault(str(query_id), {})[str(doc_id)] = grade_of(score, f"{where}, row {place}")
         else:
             unknown.append(str(doc_id))
     if unknown:

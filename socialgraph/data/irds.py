@@ -24,6 +24,7 @@ from socialgraph.data.collection import (
     Split,
     StoredDocuments,
     first_ids,
+    grade_of,
     hash_split,
     relevant_documents,
     restricted,
@@ -202,7 +203,8 @@ def _qrels(dataset_id: str) -> Qrels:
     qrels: Qrels = {}
     with _readable(f"the judgements of {dataset_id}"):
         for judgement in _dataset(dataset_id).qrels_iter():
-            qrels.setdefault(judgement.query_id, {})[judgement.doc_id] = int(judgement.relevance)
+            where = f"{dataset_id}, document {judgement.doc_id!r} for query {judgement.query_id!r}"
+            qrels.setdefault(judgement.query_id, {})[judgement.doc_id] = grade_of(judgement.relevance, where)
     return qrels
 
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, NoReturn
 
-from socialgraph.data.collection import Qrels, Run, ranked
+from socialgraph.data.collection import Qrels, Run, grade_of, ranked
 from socialgraph.data.files import atomic_write, decoded, numbered_lines
 from socialgraph.errors import InputError
 
@@ -82,8 +82,9 @@ def read_qrels(path: str | os.PathLike[str]) -> Qrels:
     """Read TREC judgements. The iteration column is dropped.
 
     Raises:
-        InputError: Names file and line: not four columns, a grade that is no whole number of 32 bits, a document that
-            is judged twice for one query, an id that is no word (:func:`is_word`).
+        InputError: Names file and line: not four columns, a grade that is no whole number or out of range
+            (:func:`~socialgraph.data.collection.grade_of`), a document that is judged twice for one query, an id that
+            is no word (:func:`is_word`).
     """
     qrels: Qrels = {}
     names: dict[bytes, str] = {}
@@ -96,8 +97,7 @@ def read_qrels(path: str | os.PathLike[str]) -> Qrels:
             value = _whole(grade)
         except ValueError:
             _refuse(path, number, "a whole number as grade", line)
-        if abs(value) >= 1 << 31:
-            _refuse(path, number, "a grade of 32 bits", line)
+        value = grade_of(value, f"{path}:{number}")
         query_id = names.get(query) or _name(query, names, path, number)
         doc_id = names.get(document) or _name(document, names, path, number)
         grades = qrels.setdefault(query_id, {})

@@ -2,6 +2,7 @@
 
 from socialgraph.ranking.evaluate import Evaluation, TTest, evaluate, holm, paired_t_test
 from socialgraph.ranking.first_stage import BM25, QueryLikelihood, Retriever, retrieve_candidates
+from socialgraph.ranking.identity import differences
 from socialgraph.ranking.interpolate import choose_weight, interpolate
 from socialgraph.ranking.losses import (
     LOSSES,
@@ -26,6 +27,7 @@ __all__ = [
     "VectorStore",
     "binary_cross_entropy",
     "choose_weight",
+    "differences",
     "encode_collection",
     "evaluate",
     "holm",

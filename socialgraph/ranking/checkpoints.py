@@ -24,6 +24,7 @@ from torch import Tensor
 
 from socialgraph.data.files import atomic_write, sha256, sync
 from socialgraph.errors import CheckpointError, OptionError, OutputError, first_line
+from socialgraph.ranking.identity import differences
 
 #: what a checkpoint always has: the model, optimizer and random numbers, progress and log, what was trained
 WEIGHTS, TRAINING, PROGRESS, SETTINGS = "model.safetensors", "training", "trainer_state.json", "settings.json"
@@ -214,13 +215,15 @@ def check_same(checkpoint: Path, settings: Mapping[str, Any]) -> None:
     """
     try:
         before = json.loads((checkpoint / SETTINGS).read_text())
-        differ = [name for name in {**before, **settings} if before.get(name) != settings.get(name)]
+        if not isinstance(before, dict):
+            raise TypeError("no table of settings")
+        changes = differences(before, settings)
     except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise CheckpointError(f"{checkpoint / SETTINGS}: damaged ({first_line(error)})") from None
-    if differ:
-        what = ", ".join(f"{name} was {before.get(name)!r}, is {settings.get(name)!r}" for name in differ)
+    if changes:
         raise CheckpointError(
-            f"{checkpoint}: of another training: {what}; resume with what it began with, or begin in another folder"
+            f"{checkpoint}: of another training: {'; '.join(changes)}; "
+            "resume with what it began with, or begin in another folder"
         )
 
 

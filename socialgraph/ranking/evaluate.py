@@ -16,8 +16,8 @@ import ir_measures
 import numpy as np
 import scipy.stats
 
-from socialgraph.data.collection import Qrels, Run, first_ids, ranked
-from socialgraph.errors import InputError, OptionError
+from socialgraph.data.collection import Qrels, Run, check_scores, first_ids, grade_of, ranked
+from socialgraph.errors import InputError, OptionError, first_line
 
 DEFAULT_MEASURES = ("RR@100", "RR@10", "nDCG@10", "nDCG@100")
 
@@ -46,34 +46,44 @@ def evaluate(qrels: Qrels, run: Run, measures: Sequence[str] = DEFAULT_MEASURES)
         measures: Names as ir_measures writes them, such as `"RR@10"`, `"nDCG@10"`, `"AP"`, `"R@100"`.
 
     Raises:
-        InputError: There are no judgements, a score is not a number, a grade has more than 32 bits, or an id holds a
-            NUL or half of a surrogate pair.
+        InputError: There are no judgements, a score is not finite, a grade is no whole number or out of range, or an
+            id holds a NUL or half of a surrogate pair.
         OptionError: A name that ir_measures does not know or cannot compute here.
     """
     if not qrels:
         raise InputError("a run cannot be measured without judgements (qrels)")
     parsed = {name: _parsed(name) for name in measures}
-    for query_id, grades in qrels.items():
-        _check_ids(query_id, grades)
-        if any(abs(grade) >= 1 << 31 for grade in grades.values()):
-            raise InputError(f"query {query_id!r}: a grade has more than 32 bits")
+    judged = {query_id: _judged(query_id, grades) for query_id, grades in qrels.items()}
+    check_scores({query_id: run[query_id] for query_id in qrels if query_id in run}, "the run that is measured")
     spread = {query_id: _spread(query_id, run[query_id]) for query_id in qrels if run.get(query_id)}
     per_query = {name: dict.fromkeys(qrels, 0.0) for name in parsed}
     names: dict[ir_measures.Measure, list[str]] = {}
     for name, measure in parsed.items():  # two names can mean one measure
         names.setdefault(measure, []).append(name)
     if spread:
-        for metric in ir_measures.iter_calc(list(names), qrels, spread):
-            for name in names[metric.measure]:
-                per_query[name][metric.query_id] = float(metric.value)
+        try:
+            for metric in ir_measures.iter_calc(list(names), judged, spread):
+                for name in names[metric.measure]:
+                    per_query[name][metric.query_id] = float(metric.value)
+        except Exception as error:  # each of the programs has errors of its own
+            raise OptionError(f"{', '.join(measures)} cannot be computed here ({first_line(error)})") from error
     return Evaluation(per_query)
+
+
+def _judged(query_id: str, grades: Mapping[str, int]) -> dict[str, int]:
+    """Return a query's grades, checked, as the measures' library can take them.
+
+    trec_eval makes a table with a place for each grade up to the highest. Where all grades are below 0 it writes before
+    the table's first place, and the process dies. As 0 such grades mean the same: judged, and not relevant.
+    """
+    _check_ids(query_id, grades)
+    known = {doc_id: grade_of(g, f"query {query_id!r}, document {doc_id!r}") for doc_id, g in grades.items()}
+    return dict.fromkeys(known, 0) if known and max(known.values()) < 0 else known
 
 
 def _spread(query_id: str, scores: Mapping[str, float]) -> dict[str, float]:
     """Return n, n - 1, ..., 1 as scores: the same order, no ties, exact in trec_eval's 32 bits."""
     _check_ids(query_id, scores)
-    if any(math.isnan(score) for score in scores.values()):
-        raise InputError(f"query {query_id!r}: a score is not a number (NaN)")
     return {doc_id: float(len(scores) - place) for place, doc_id in enumerate(ranked(scores))}
 
 
@@ -91,9 +101,10 @@ def _check_ids(query_id: str, documents: Iterable[str]) -> None:
 def _parsed(name: str) -> ir_measures.Measure:
     try:
         measure = ir_measures.parse_measure(name)
-    except (ValueError, NameError, KeyError, SyntaxError) as error:
+        computable = ir_measures.DefaultPipeline.supports(measure)
+    except (ValueError, NameError, KeyError, SyntaxError, AssertionError) as error:  # the last: a parameter is missing
         raise OptionError(f"ir_measures knows no measure {name!r} ({error}); try RR@10, nDCG@10") from None
-    if not ir_measures.DefaultPipeline.supports(measure):
+    if not computable:
         raise OptionError(f"no program that is installed computes the measure {name!r}")
     return measure
 

@@ -23,7 +23,7 @@ import Stemmer
 from bm25s.tokenization import Tokenized, Tokenizer
 from tqdm import tqdm
 
-from socialgraph.data.collection import Collection, Document, Queries, Run, first_ids
+from socialgraph.data.collection import Collection, Document, Queries, Run, check_scores, first_ids
 from socialgraph.errors import InputError, OptionError, is_whole
 
 logger = logging.getLogger(__name__)
@@ -211,13 +211,27 @@ def retrieve_candidates(collection: Collection, retriever: Retriever, depth: int
         collection: Where documents and queries come from.
         retriever: The first stage. It is fitted on the collection's documents here, if anything is to be retrieved.
         depth: Candidates for each query, 1 or more.
+
+    Raises:
+        InputError: None of a split's queries matches anything, or the first stage gave a score that is not finite.
+
+    Warns:
+        UserWarning: Queries that match nothing. They stay without candidates, and count 0 in every measure.
     """
+    splits = dict(collection.splits)
     wanting = [name for name, split in collection.splits.items() if not split.has_candidates]
-    if wanting:
-        logger.info("%s indexes %s", retriever, collection.name)
-        retriever.fit(collection.documents)
+    if not wanting:
+        return collection
+    logger.info("%s indexes %s", retriever, collection.name)
+    retriever.fit(collection.documents)
     for name in wanting:
         exclude = collection.held_out_documents() if name == "train" else frozenset()
         run = retriever.retrieve(collection[name].queries, depth, exclude)
-        collection = collection.with_candidates(name, run)
-    return collection
+        if splits[name].queries and not run:
+            raise InputError(
+                f"collection {collection.name}, split {name}: none of the {len(splits[name].queries)} queries shares a "
+                f"word with a document that {retriever!r} may return"
+            )
+        check_scores(run, f"{retriever!r}, split {name}")
+        splits[name] = splits[name].with_candidates(run)
+    return Collection(collection.name, collection.documents, splits)

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-import torch
-
-from socialgraph.data.builder import GraphBuilder
 from socialgraph.data.files import atomic_write, check_room, only_here
 from socialgraph.errors import InputError, OutputError
 from socialgraph.ranking import processes
+from socialgraph.ranking.identity import differences
 
 #: seconds between two times that lines are brought to the disk: a power cut costs as much work, a killed process none
 SYNC_SECONDS = 1.0
@@ -122,24 +119,19 @@ class Journal:
         """Compare identities; a new folder gets this one."""
         assert self.folder is not None
         path = self.folder / "journal.json"
-        mine = json.loads(json.dumps(self.identity))
         if not path.exists():
             if any(self.folder.glob("finished-*.jsonl")):
                 raise InputError(f"{self.folder}: a journal without journal.json; {_ADVICE}")
             with atomic_write(path) as file:
-                json.dump(mine, file, indent=1)
+                json.dump(self.identity, file, indent=1)
         try:
             kept = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError) as error:
             raise InputError(f"{path}: cannot be read ({error}); {_ADVICE}") from None
         if not isinstance(kept, dict):
             raise InputError(f"{path}: not the beginning of a journal; {_ADVICE}")
-        for name in {**mine, **kept}:
-            if kept.get(name) != mine.get(name):
-                raise InputError(
-                    f"{self.folder}: the journal is of other work: {name.replace('_', ' ')} there: "
-                    f"{short(kept.get(name))}, now: {short(mine.get(name))}; {_ADVICE}"
-                )
+        if changes := differences(kept, self.identity):
+            raise InputError(f"{self.folder}: the journal is of other work: {'; '.join(changes)}; {_ADVICE}")
 
     def _read(self) -> dict[int, Any]:
         """Return all results; cut torn ends off."""
@@ -196,45 +188,6 @@ def writing(path: str | os.PathLike[str]) -> Iterator[None]:
         ) from error
 
 
-def digest(values: Iterable[Any]) -> str:
-    """Return a hash of some values, each of JSON."""
-    whole = hashlib.sha256()
-    for value in values:
-        whole.update(json.dumps(value).encode() + b"\n")
-    return whole.hexdigest()
-
-
-def weights_digest(*modules: torch.nn.Module) -> str:
-    """Return a hash of all weights of some modules, with their names."""
-    whole = hashlib.sha256()
-    for name, weight in (item for module in modules for item in sorted(module.state_dict().items())):
-        whole.update(f"{name} {tuple(weight.shape)} {weight.dtype}\n".encode())
-        whole.update(weight.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().data)
-    return whole.hexdigest()
-
-
-def identity_of(model: torch.nn.Module) -> dict[str, Any]:
-    """Return what a model's results depend on beside what it reads: class, config, weights."""
-    config = json.loads(json.dumps(getattr(model, "_hub_mixin_config", None), default=str)) or {}
-    config.pop("attention", None)  # all backends compute the same
-    return {"model": type(model).__name__, "config": config, "weights": weights_digest(model)}
-
-
-def graphs_of(builder: GraphBuilder) -> dict[str, Any]:
-    """Return what a builder's graphs depend on beside ids and texts."""
-    frequency = builder.statistics.document_frequency
-    parts = {name: getattr(builder, name) for name in ("edges", "circles", "passages", "relevance")}
-    return {
-        **{name: repr(part) for name, part in parts.items()},
-        "patterns": weights_digest(*(part for part in parts.values() if isinstance(part, torch.nn.Module))),
-        "statistics": digest([builder.statistics.size, frequency.tolist()]),
-        "seed": builder.seed,
-        "joint": builder.joint,
-        "document_length": builder.tokens.max_document_length,
-        "query_length": builder.tokens.max_query_length,
-    }
-
-
 def _record(line: bytes) -> tuple[int, Any] | None:
     """Return number and result of a line, None where it is damaged."""
     try:
@@ -248,9 +201,3 @@ def _record(line: bytes) -> tuple[int, Any] | None:
 
 def _checksum(number: int, text: str) -> int:
     return zlib.crc32(f"{number} {text}".encode())
-
-
-def short(value: Any) -> str:
-    """Return what a value prints, cut to fit in a message."""
-    text = str(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -19,7 +19,8 @@ from socialgraph.data.collection import Queries, Run, check_candidates, first_id
 from socialgraph.data.collection import identity as collection_identity
 from socialgraph.errors import CheckpointError, OptionError
 from socialgraph.ranking import processes
-from socialgraph.ranking.journal import Journal, digest, graphs_of, identity_of
+from socialgraph.ranking.identity import digest, graphs_of, identity_of
+from socialgraph.ranking.journal import Journal
 from socialgraph.ranking.memory import Halving, free, is_out_of_memory
 
 T = TypeVar("T")

@@ -40,7 +40,8 @@ from socialgraph.data.files import atomic_write
 from socialgraph.errors import CheckpointError, InputError, OptionError, first_line
 from socialgraph.nn.bi_encoder import BiEncoder, PassageVectors, QueryVectors
 from socialgraph.ranking import processes
-from socialgraph.ranking.journal import Journal, digest, graphs_of, identity_of, short, write_all, writing
+from socialgraph.ranking.identity import differences, digest, graphs_of, identity_of
+from socialgraph.ranking.journal import Journal, write_all, writing
 from socialgraph.ranking.memory import Halving
 from socialgraph.ranking.rerank import Pair, Scorer, batches, best_first, computing, finite, scored
 
@@ -90,12 +91,11 @@ class VectorStore:
         Raises:
             CheckpointError: it says what differs.
         """
-        for name, mine in {**identity_of(model), **_cutting(builder)}.items():
-            if self.about.get(name) != mine:
-                raise CheckpointError(
-                    f"{self.folder}: the store was made with another {name.replace('_', ' ')} "
-                    f"({short(self.about.get(name))}, now {short(mine)}); encode the collection again"
-                )
+        mine = {**identity_of(model), **_cutting(builder)}
+        if changes := differences({name: self.about.get(name) for name in mine}, mine):
+            raise CheckpointError(
+                f"{self.folder}: the store is of other work: {'; '.join(changes)}; encode the collection again"
+            )
 
     def passages(self, document_ids: Sequence[str], device: torch.device | str = "cpu") -> PassageVectors:
         """Return the vectors of some documents' passages; of their tokens only where they lie.

@@ -42,7 +42,7 @@ from socialgraph.errors import (
 )
 from socialgraph.nn.bert_ranker import BertRanker
 from socialgraph.ranking import checkpoints, processes
-from socialgraph.ranking.journal import graphs_of
+from socialgraph.ranking.identity import graphs_of
 from socialgraph.ranking.losses import Loss, loss_resolver
 from socialgraph.ranking.memory import free, is_out_of_memory
 

@@ -1,3 +1,4 @@
+import math
 import pickle
 
 import pytest
@@ -8,6 +9,8 @@ from socialgraph.data.collection import (
     Split,
     StoredDocuments,
     check_candidates,
+    check_scores,
+    grade_of,
     hash_fraction,
     hash_split,
     identity,
@@ -151,3 +154,34 @@ def test_collections_can_be_pickled_for_workers():
     again = pickle.loads(pickle.dumps(collection(dev={"b": {"d1": 1.0}})))
     assert again["dev"].candidates == {"b": {"d1": 1.0}}
     assert again.documents == DOCUMENTS
+
+
+@pytest.mark.parametrize("value", [3, 3.0, "3", True, -1000, 1000])
+def test_whole_grades_are_read(value):
+    assert grade_of(value, "here") == int(value)
+    assert type(grade_of(value, "here")) is int
+
+
+@pytest.mark.parametrize("value", [1.5, "1.5", "", None, [], 1001, -1001, 2**31 - 1, float("nan"), float("inf")])
+def test_other_grades_are_refused_with_the_range(value):
+    with pytest.raises(InputError, match=r"^here: a grade must be a whole number from -1000 to 1000, got "):
+        grade_of(value, "here")
+
+
+def test_queries_without_candidates_are_counted_in_one_warning():
+    with pytest.warns(UserWarning, match=r"split dev: 1 of 2 queries have no candidates and count 0 .*: b") as told:
+        found = Collection("c", {}, {"dev": Split({"a": "x", "b": "the"}, {})}).with_candidates("dev", {"a": {"d": 1}})
+    assert len(told) == 1
+    assert found["dev"].candidates == {"a": {"d": 1}}
+
+
+@pytest.mark.parametrize("run", [{}, {"a": {}}, {"other": {"d": 1.0}}])
+def test_a_run_without_any_candidate_is_refused_in_one_line(run):
+    with pytest.raises(InputError, match="collection c, split dev: none of the 2 queries has a candidate"):
+        Collection("c", {}, {"dev": Split({"a": "x", "b": "y"}, {})}).with_candidates("dev", run)
+
+
+@pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf])
+def test_scores_that_are_not_finite_are_refused(score):
+    with pytest.raises(InputError, match=r"^run x: the score of document 'd' for query 'q' is "):
+        check_scores({"q": {"e": 1.0, "d": score}}, "run x")

@@ -131,3 +131,13 @@ def test_the_library_is_an_extra(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "datasets", None)
     with pytest.raises(InputError, match=r"need the extra: pip install 'socialgraph\[hub\]'"):
         load_hub("mteb/scifact")
+
+
+@pytest.mark.parametrize("score", [0.5, 1001, -5000])
+def test_grades_are_checked_where_they_are_read(tmp_path, score):
+    qrels = {"test": judged(("q2", "d2", 2), ("q2", "d3", score))}
+    folder = write(
+        tmp_path / "animals", {"corpus": {"corpus": CORPUS}, "queries": {"queries": QUERIES}, "qrels": qrels}
+    )
+    with pytest.raises(InputError, match=r"qrels, test, row 1: a grade must be a whole number from -1000 to 1000"):
+        load_hub(folder)

@@ -69,7 +69,13 @@ def test_bad_run_lines_are_named(tmp_path, line, message, packed):
 
 @pytest.mark.parametrize(
     ("line", "message"),
-    [("q 0 d", "4 columns"), ("q 0 d 1.5", "whole number as grade"), ("q1 0 d1 0", "judged twice")],
+    [
+        ("q 0 d", "4 columns"),
+        ("q 0 d 1.5", "whole number as grade"),
+        ("q1 0 d1 0", "judged twice"),
+        ("q 0 d 1001", "whole number from -1000 to 1000, got 1001"),
+        ("q 0 d -2147483648", "whole number from -1000 to 1000, got -2147483648"),
+    ],
 )
 def test_bad_qrels_lines_are_named(tmp_path, line, message):
     path = tmp_path / "qrels"

@@ -227,7 +227,7 @@ def test_the_last_ones_are_kept(tmp_path):
 def test_another_training_is_told_by_what_differs(tmp_path):
     checkpoint = write(tmp_path, 1)
     check_same(checkpoint, SETTINGS)
-    with pytest.raises(CheckpointError, match=r"of another training: learning_rate was 1e-05, is 0.1, new was None"):
+    with pytest.raises(CheckpointError, match=r"of another training: learning_rate was 1e-05, is 0.1; new was None"):
         check_same(checkpoint, {**SETTINGS, "learning_rate": 0.1, "new": 1})
     for text in ("[]", "{", "null", "[" * 100_000):
         (checkpoint / "settings.json").write_text(text)

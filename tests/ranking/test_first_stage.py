@@ -185,3 +185,37 @@ def test_bm25_gives_the_run_that_comes_with_wtq(shared, tmp_path):
     for query_id, scores in split.candidates.items():
         assert list(run[query_id])[:10] == list(scores)[:10]
     assert evaluate(split.qrels, run).mean["RR@10"] == pytest.approx(0.562, abs=5e-4)
+
+
+WORDLESS = {"stop words": "the of and to", "points": "?! ...", "emoji": "😀👩‍🔬", "unknown": "zyzzyva", "blank": " "}
+
+
+def fruit(queries):
+    qrels = {query_id: {"d000": 1} for query_id in queries}
+    return Collection("fruit", documents(), {"test": Split(queries, qrels)})
+
+
+@pytest.mark.parametrize("retriever", [BM25(), QueryLikelihood()], ids=repr)
+def test_queries_without_a_match_are_counted_once_and_measured_as_zero(retriever):
+    with pytest.warns(UserWarning, match="5 queries match no document") as told:
+        found = retrieve_candidates(fruit({**WORDLESS, "good": "apple"}), retriever)["test"]
+    assert len(told) == 1
+    assert list(found.candidates) == ["good"]
+    means = evaluate(found.qrels, found.candidates, ["R@100"])
+    assert {query_id for query_id, value in means.per_query["R@100"].items() if value > 0} <= {"good"}
+    assert len(means.per_query["R@100"]) == 6
+
+
+@pytest.mark.filterwarnings("ignore:5 queries match no document")
+def test_where_no_query_matches_one_line_says_so():
+    with pytest.raises(InputError, match="collection fruit, split test: none of the 5 queries shares a word"):
+        retrieve_candidates(fruit(WORDLESS), BM25())
+
+
+def test_scores_of_a_first_stage_that_are_not_finite_are_refused():
+    class Odd(BM25):
+        def retrieve(self, queries, k=100, exclude=frozenset()):
+            return {"q": {"d000": float("nan")}}
+
+    with pytest.raises(InputError, match="split test: the score of document 'd000' for query 'q' is nan"):
+        retrieve_candidates(fruit({"q": "apple"}), Odd())

@@ -131,8 +131,8 @@ def changed(name, builder, model, candidates):
 
 
 CHANGES = {"weights": "weights", "attention": "attention", "seed": "seed", "passages": "passages", "edges": "edges",
-           "circles": "circles", "relevance": "relevance", "statistics": "statistics", "token_budget": "token budget",
-           "document length": "document length", "bf16": "bf16", "query": "candidates", "length": "candidates",
+           "circles": "circles", "relevance": "relevance", "statistics": "statistics", "token_budget": "token_budget",
+           "document length": "document_length", "bf16": "bf16", "query": "candidates", "length": "candidates",
            "text": "texts", "order": "candidates", "candidate": "candidates"}  # fmt: skip
 
 
@@ -143,7 +143,7 @@ def test_other_work_is_refused(builder, model, candidates, tmp_path, tiny_bert, 
     rerank(model, builder, QUERIES, candidates, 60, progress=False, journal=folder)
     before = (folder / "finished-0.jsonl").read_bytes()
     arguments, options = changed(name, builder, model, candidates)
-    expected = rf"journal is of other work: {CHANGES[name]} there: .*, now: .*; delete the folder or choose another"
+    expected = rf"journal is of other work: .*{CHANGES[name]}.* was .*, is .*; delete the folder or choose another"
     with pytest.raises(InputError, match=expected):
         rerank(*arguments, **options, progress=False, journal=folder)
     assert (folder / "finished-0.jsonl").read_bytes() == before
@@ -310,7 +310,7 @@ def test_stored_vectors_are_matched_once(builder, candidates, tmp_path, tiny_ber
     assert found == whole
     assert len(calls) == 10**4 + total - 5
     assert numbers(tmp_path / "journal") == list(range(total))
-    with pytest.raises(InputError, match="other work: work there: re-ranking from stored vectors, now: re-ranking"):
+    with pytest.raises(InputError, match="other work: work was 're-ranking from stored vectors', is 're-ranking'"):
         rerank(model, builder, QUERIES, candidates, journal=tmp_path / "journal", **options)
 
 

@@ -125,6 +125,12 @@ def collections() -> Iterator[Case]:
             yield Case(f"{file}: {name}", {file: COLLECTION[file] + raw + b"\n"})
     for file, content in COLLECTION.items():
         yield from _whole_files(file, content)
+    for name, text in {"stop words": "the of and to", "points": "?! ...", "emoji": "😀👩‍🔬"}.items():
+        asked = b"odd\t" + text.encode() + b"\n"
+        yield Case(f"a query of {name} without candidates", {QUERIES: COLLECTION[QUERIES] + asked})
+        yield Case(f"only a query of {name}", {QUERIES: asked, QRELS: b"odd 0 d1 1\n", RUN: b"odd Q0 d1 1 1.0 t\n"})
+        yield Case(f"only a query of {name}, no candidates", {QUERIES: asked, QRELS: b"odd 0 d1 1\n"})
+    yield Case("grades below 0 alone", {QRELS: b"q1 0 d1 -1\nq1 0 d2 -2\nq2 0 d2 -1000\n"})
     yield Case("no queries at all", {QUERIES: None})
     yield Case("no corpus at all", {CORPUS: None})
     yield Case("a split called ..", {"queries....tsv": COLLECTION[QUERIES]})
