@@ -73,7 +73,7 @@ def test_rows_are_run_once_and_again_if_something_changed(tales, tmp_path, caplo
     make(tmp_path, "table1", *typed, "partition.max_size=16")
     second = times(folder)
     assert changed(first, second) == {"ql", "socialformer-node"}
-    assert "socialformer-node.0: changed: recipe.circles.max_size; again" in caplog.text
+    assert "socialformer-node.0: changed: recipe.circles.max_size was 128, is 16; again" in caplog.text
     assert f"ql.0: {run} is damaged or of another run; again" in caplog.text
 
     # half a JSON, and no run file

@@ -26,6 +26,7 @@ from socialgraph.data.collection import Run as Ranking
 from socialgraph.data.files import atomic_write, check_room, sha256
 from socialgraph.errors import InputError
 from socialgraph.ranking import processes
+from socialgraph.ranking.identity import differences
 
 log = logging.getLogger("socialgraph")
 
@@ -70,7 +71,7 @@ class Store:
             value = self.read(name)
         except InputError as error:
             return None, str(error)
-        if changed := differing(value["config"], json.loads(json.dumps(identity))):
+        if changed := differences(value["config"], identity):
             return None, f"changed: {', '.join(changed)}"
         return value, "finished"
 
@@ -176,9 +177,8 @@ class Unfinished:
         self.folder = folder
         self.training = folder / "training"
         if processes.is_first():
-            identity = json.loads(json.dumps(identity))
             before = read_json(folder / "config.json")
-            if before is None or differing(before, identity):
+            if before is None or differences(before, identity):
                 self.clear()
                 write_json(folder / "config.json", identity)
             elif self.training.exists() or (folder / "trained.json").exists() or (folder / "scores").exists():
@@ -256,15 +256,6 @@ def locked(folder: Path) -> Iterator[bool]:
         yield processes.from_first(is_mine)
     finally:
         lock.release()
-
-
-def differing(old: Any, new: Any, name: str = "") -> list[str]:
-    """Return the dotted names of the keys in which two nested dicts differ."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        keys = dict.fromkeys([*old, *new])
-        lines = [differing(old.get(k), new.get(k), f"{name}.{k}" if name else str(k)) for k in keys]
-        return [line for some in lines for line in some]
-    return [] if old == new else [name]
 
 
 def first_folder(path: str) -> Path:
