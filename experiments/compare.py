@@ -30,10 +30,11 @@ def main(config: DictConfig) -> None:
         baseline, folder = baseline_of(rows, config.baseline), results_folder(config) / config.name
         typed = [f"measures={list(config.measures)}", *config.size.overrides]
         typed += [f"document_length={config.size.compared}", f"++partition.k={config.size.compared_circles}"]
+        typed += typed_for_rows()
         runs, tasks = [], Tasks()
         for row in rows:
             for seed in config.seeds:
-                one = composed([*typed, *typed_for_rows(), *row.overrides, f"seed={seed}"], row.label)
+                one = composed([*typed, *row.overrides, f"seed={seed}"], row.label)
                 also = {"sample": config.sample, "sources": sources(one)}
                 runs.append(named_run(row, one, folder, also, described=config.sample))
         for run in runs:  # a mistake shows before hours of training

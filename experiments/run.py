@@ -29,10 +29,10 @@ def main(config: DictConfig) -> None:
 
         folder, tasks = first_folder(HydraConfig.get().runtime.output_dir), Tasks()
         write_text(folder / "config.yaml", OmegaConf.to_yaml(config, resolve=True))
-        untrained, trained = [], []
+        typed, untrained, trained = typed_for_rows(), [], []
         for name in dict.fromkeys(config.rows):
-            as_it_is = composed([*typed_for_rows(), f"recipe={name}", "trainer.groups=0"])
-            learned = composed([*typed_for_rows(), f"recipe={name}"])
+            as_it_is = composed([*typed, f"recipe={name}", "trainer.groups=0"])
+            learned = composed([*typed, f"recipe={name}"])
             places = {"folder": folder / "runs", "weights": folder / ".weights" / plain(name)}
             runs = [named_run(Row(name), as_it_is, **places, kind="untrained")]
             runs += [named_run(Row(name), learned, **places, keep_model=True)] if learns(learned) else []

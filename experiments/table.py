@@ -23,10 +23,10 @@ def main(config: DictConfig) -> None:
         from lab.task import Tasks
 
         folder, rows, runs = results_folder(config), table_rows(config), []
+        typed, measured = typed_for_rows(), f"measures={list(config.measures)}"
         for row in rows:
-            typed = [f"measures={list(config.measures)}", *config.size.overrides, *row.overrides, *typed_for_rows()]
             for seed in config.seeds:
-                one = composed([*typed, f"seed={seed}"], row.name)
+                one = composed([measured, *config.size.overrides, *row.overrides, *typed, f"seed={seed}"], row.name)
                 runs.append(named_run(row, one, folder, keep_model=config.keep_models))
         wanted = selected(rows, config.rows, config.table.name)
         execute_all([run for run in runs if run.row in wanted], Tasks())

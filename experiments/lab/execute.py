@@ -53,6 +53,8 @@ def execute_all(runs: Sequence[Run], tasks: Tasks, may_begin: Callable[[Run], bo
         OutputError: a run that was launched elsewhere did not end; what the others have finished stands.
     """
     waiting = processes.from_first([number for number, run in enumerate(runs) if run.finished() is None])
+    for number in waiting:
+        Recipe(runs[number].config.recipe)  # a mistake in any of them shows before the first one is executed
     launcher = HydraConfig.get().launcher if HydraConfig.initialized() else None
     if launcher is not None and not launcher._target_.endswith("BasicLauncher"):
         launch([runs[number] for number in waiting])

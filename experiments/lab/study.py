@@ -7,7 +7,6 @@ import logging
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ def study_runs(config: DictConfig) -> list[Run]:
     Raises:
         OptionError: no such part, row or collection.
     """
-    parts = planned_parts(config)
+    parts, plan = planned_parts(config), Plan(config)
     rows = list(dict.fromkeys(row for _, some, _ in parts for row in some))
     selected(rows, config.rows, f"part={config.part}")
     there = list(dict.fromkeys(data for collections, _, _ in parts for data in collections))
@@ -40,7 +39,7 @@ def study_runs(config: DictConfig) -> list[Run]:
         if data not in there:
             raise OptionError(f"part={config.part} has no collection {data!r}; there are: {', '.join(there)}")
     return [
-        study_run(config, data, row, seed)
+        plan.run(data, row, seed)
         for collections, some, seeds in parts
         for seed in (seeds if config.seeds is None else config.seeds)
         for data in collections
@@ -98,71 +97,69 @@ def try_rows(config: DictConfig, group: str) -> list[Row]:
     ]  # fmt: skip
 
 
-def study_run(config: DictConfig, data: str, row: Row, seed: int) -> Run:
-    """Return the run of a row on a collection with a seed."""
-    is_try, warmed = config.part == TRIES, warm_up_of(config, data)
-    own = [*config.size.overrides, *row.overrides, *(config.tried.overrides if is_try else []), f"seed={seed}"]
-    backbone = str(warmed.folder) if warmed else config.backbone
-    one = composed([*placed(config, data, backbone), *own, *typed()], row.name)
-    if is_try:  # test is not looked at: dev stands in its place, and nothing is chosen
-        OmegaConf.update(one, "data.splits.test", one.data.splits.dev)
-        OmegaConf.update(one, "data.queries.test", one.data.queries.dev)
-        OmegaConf.update(one, "data.queries.dev", 1)
-    root, splits = Path(config.results) / plain(one.data.label), test_splits(one.data)
-    folders = {split: root / plain(split) / (TRIES if is_try else "") for split in splits}
-    identities = {split: study_identity(config, data, one, split, warmed) for split in splits}
-    # a first seed has its times in the table: it computes its own [CLS] attention
-    weights = Path(config.work) / "weights" if seed > 0 or is_try else None
-    return Run(row, seed, one, folders, identities, weights=weights, warm_up=warmed)
+class Plan:
+    """How a row on a collection with a seed becomes a run."""
 
+    def __init__(self, config: DictConfig) -> None:
+        self.config, self.is_try = config, config.part == TRIES
+        # the backbone is warmed up first; the measures are set for all
+        self.typed = [one for one in typed_for_rows() if subject(one) not in ("backbone", "model.backbone", "measures")]
+        self.warm_ups: dict[str, WarmUp | None] = {}
 
-def warm_up_of(config: DictConfig, data: str) -> WarmUp | None:
-    """Return how a collection's backbone is made before any row is trained; None: it is not."""
-    if config.warm_up.groups == 0:
-        return None
-    own = [*config.warm_up.overrides, f"trainer.groups={config.warm_up.groups}", "recipe=firstp", "seed=0"]
-    own += [f"recipe.document_length={config.warm_up.passage}"]
-    theirs = [one for one in typed() if subject(one) != "trainer.groups"]
-    how = _composed_once((*placed(config, data, config.backbone), *own, *theirs))
-    wanted = identity(how)
-    wanted["data"]["splits"] = {"train": wanted["data"]["splits"]["train"]}  # not what is ranked later, and how
-    wanted["data"].pop("queries")
-    wanted.pop("measures")
-    names = {how.data.path: data, how.data.root: "data", config.backbone: Path(config.backbone).name}
-    return WarmUp(how, without_places(wanted, names), Path(config.work) / "warm" / config.size.name / data)
+    def run(self, data: str, row: Row, seed: int) -> Run:
+        """Return a run."""
+        config, warmed = self.config, self.warm_up(data)
+        own = [*config.size.overrides, *row.overrides, *(config.tried.overrides if self.is_try else [])]
+        placed = self.placed(data, str(warmed.folder) if warmed else config.backbone)
+        one = composed([*placed, *own, f"seed={seed}", *self.typed], row.name)
+        if self.is_try:  # test is not looked at: dev stands in its place, and nothing is chosen
+            OmegaConf.update(one, "data.splits.test", one.data.splits.dev)
+            OmegaConf.update(one, "data.queries.test", one.data.queries.dev)
+            OmegaConf.update(one, "data.queries.dev", 1)
+        root, splits = Path(config.results) / plain(one.data.label), test_splits(one.data)
+        folders = {split: root / plain(split) / (TRIES if self.is_try else "") for split in splits}
+        identities = {split: self.identity(data, one, split) for split in splits}
+        # a first seed has its times in the table: it computes its own [CLS] attention
+        weights = Path(config.work) / "weights" if seed > 0 or self.is_try else None
+        return Run(row, seed, one, folders, identities, weights=weights, warm_up=warmed)
 
+    def warm_up(self, data: str) -> WarmUp | None:
+        """Return how a collection's backbone is made before any row is trained; None: it is not."""
+        if data not in self.warm_ups:
+            self.warm_ups[data] = self._warm_up(data) if self.config.warm_up.groups > 0 else None
+        return self.warm_ups[data]
 
-@lru_cache
-def _composed_once(overrides: tuple[str, ...]) -> DictConfig:
-    return composed(overrides)  # all runs on a collection share a warm-up
+    def _warm_up(self, data: str) -> WarmUp:
+        config = self.config
+        own = [*config.warm_up.overrides, f"trainer.groups={config.warm_up.groups}", "recipe=firstp", "seed=0"]
+        own += [f"recipe.document_length={config.warm_up.passage}"]
+        theirs = [one for one in self.typed if subject(one) != "trainer.groups"]
+        how = composed([*self.placed(data, config.backbone), *own, *theirs])
+        wanted = identity(how)
+        wanted["data"]["splits"] = {"train": wanted["data"]["splits"]["train"]}  # not what is ranked later, and how
+        wanted["data"].pop("queries")
+        wanted.pop("measures")
+        names = {how.data.path: data, how.data.root: "data", config.backbone: Path(config.backbone).name}
+        return WarmUp(how, without_places(wanted, names), Path(config.work) / "warm" / config.size.name / data)
 
+    def placed(self, data: str, backbone: str) -> list[str]:
+        """Return the overrides that say where a collection and a backbone lie, and what is measured."""
+        config, tests = self.config, self.config.tests.get(data)
+        return [
+            f"data={data}", f"model.backbone={quoted(backbone)}", f"measures={list(config.measures)}",
+            *([f"data.root={quoted(config.data_root)}"] if config.data_root is not None else []),
+            *([f"data.splits.test={list(tests)}"] if tests else []),
+        ]  # fmt: skip
 
-def placed(config: DictConfig, data: str, backbone: str) -> list[str]:
-    """Return the overrides that say where a collection and a backbone lie, and what is measured."""
-    tests = config.tests.get(data)
-    return [
-        f"data={data}", f"model.backbone={quoted(backbone)}", f"measures={list(config.measures)}",
-        *([f"data.root={quoted(config.data_root)}"] if config.data_root is not None else []),
-        *([f"data.splits.test={list(tests)}"] if tests else []),
-    ]  # fmt: skip
-
-
-def typed() -> list[str]:
-    """Return what the user has typed that goes to every row; the backbone is first warmed up."""
-    return [one for one in typed_for_rows() if subject(one) not in ("backbone", "model.backbone", "measures", "data")]
-
-
-def study_identity(
-    config: DictConfig, data: str, one: DictConfig, split: str, warmed: WarmUp | None
-) -> dict[str, Any]:
-    """Return what a run's result depends on: its configuration and that of the warm-up, without places on a disk."""
-    wanted = identity(one, split)
-    if one.recipe.first_stage is not None:
-        wanted.pop("backbone")
-    elif warmed is not None:
-        wanted["warm_up"] = warmed.identity
-    names = {one.data.path: data, one.data.root: "data", config.backbone: Path(config.backbone).name}
-    return without_places(wanted, names | ({str(warmed.folder): "warmed up"} if warmed else {}))
+    def identity(self, data: str, one: DictConfig, split: str) -> dict[str, Any]:
+        """Return what a run's result depends on: its configuration and its warm-up's, without places on a disk."""
+        wanted, warmed, backbone = identity(one, split), self.warm_up(data), self.config.backbone
+        names = {one.data.path: data, one.data.root: "data", backbone: Path(backbone).name}
+        if one.recipe.first_stage is not None:
+            wanted.pop("backbone")
+        elif warmed is not None:
+            wanted["warm_up"] = warmed.identity
+        return without_places(wanted, names | ({str(warmed.folder): "warmed up"} if warmed else {}))
 
 
 def without_places(wanted: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
