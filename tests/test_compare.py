@@ -236,7 +236,7 @@ def test_the_command(workshop, tmp_path):
         ("edges=my_module.a_function", "edges=my_module.a_function: a_function is no subclass of Pattern or EdgeS"),
         ("seed=0,1", r"seeds are averaged, not compared: write seeds=\[0,1,2\]"),
         ("baseline=edge,node", r"baseline is the same for all rows; a list is written baseline=\[...\]"),
-        ("baseline=nod", "baseline=nod is not among what is compared: edge; node; random; expected"),
+        ("baseline=nod", "baseline=nod is not among what is compared: edge; node; random"),
         ("partition.kk=1,2", "partition.kk=1: Could not override 'partition.kk'"),
     ],
 )

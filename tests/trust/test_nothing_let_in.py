@@ -36,7 +36,7 @@ from socialgraph.inspect.report import report
 from socialgraph.nn import PARADE, Socialformer
 
 PACKAGE = Path(socialgraph.__file__).parent
-SOURCES = [*PACKAGE.rglob("*.py"), *(PACKAGE.parent / "experiments").glob("*.py")]
+SOURCES = [*PACKAGE.rglob("*.py"), *(PACKAGE.parent / "experiments").rglob("*.py")]
 POSIX = pytest.mark.skipif(os.name != "posix", reason="pipes, devices and memory are asked of a POSIX system")
 
 
