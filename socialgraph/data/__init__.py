@@ -8,6 +8,7 @@ from socialgraph.data.graph import DocumentGraph, document_graph
 from socialgraph.data.groups import Group, GroupCollator, TrainingGroups
 from socialgraph.data.hub import load_hub
 from socialgraph.data.irds import load_irds
+from socialgraph.data.msmarco import load_msmarco
 from socialgraph.data.passage_bm25 import PassageBM25
 from socialgraph.data.passage_sample import PassageSample
 from socialgraph.data.pydocs import load_pydocs
@@ -37,6 +38,7 @@ __all__ = [
     "load_folder",
     "load_hub",
     "load_irds",
+    "load_msmarco",
     "load_pydocs",
     "read_qrels",
     "read_run",

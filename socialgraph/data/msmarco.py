@@ -1,0 +1,81 @@
+"""MS MARCO documents and TREC DL 2019 with the candidates that the Socialformer paper re-ranks: ANCE's first 100."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from functools import partial
+from pathlib import Path
+
+from socialgraph.data.collection import Collection, Run, Split, first_ids, ranked
+from socialgraph.data.irds import load_irds
+from socialgraph.data.trec import read_run
+from socialgraph.errors import InputError
+
+#: id of ir_datasets -> name of its run
+RUNS = {
+    "msmarco-document/train": "ance.train.trec",
+    "msmarco-document/dev": "ance.dev.trec",
+    "msmarco-document/trec-dl-2019/judged": "ance.dl2019.trec",
+}
+#: documents that are re-ranked for each query
+DEPTH = 100
+_ADVICE = "docs/recipes.md says how to make one"
+
+
+def load_msmarco(
+    candidates: str | os.PathLike[str],
+    test: str = "msmarco-document/dev",
+    dev: str = "msmarco-document/trec-dl-2019/judged",
+    train: str = "msmarco-document/train",
+) -> Collection:
+    """Load MS MARCO documents with given candidates for every split.
+
+    Args:
+        candidates: folder of TREC runs, one for each split: ``ance.train.trec``, ``ance.dev.trec``,
+            ``ance.dl2019.trec``, each as it is or as ``.gz``. The 100 best documents of each query count.
+        test: id of ir_datasets of the split test, as the others one of :data:`RUNS`.
+        dev: of the split dev.
+        train: of the split train.
+
+    Raises:
+        InputError: another id, a run that is not there, and what :func:`~socialgraph.data.load_irds` refuses. When
+            candidates are first asked for: a run without some of the split's queries.
+    """
+    ids = {"train": train, "dev": dev, "test": test}
+    odd = [name for name in ids.values() if name not in RUNS]
+    if odd:
+        raise InputError(f"a split must be one of {', '.join(RUNS)}, got {odd[0]!r}")
+    files = {split: _run_file(Path(candidates), RUNS[name]) for split, name in ids.items()}
+    found = load_irds(test, dev=dev, train=train)
+    splits = {
+        name: Split(split.queries, split.qrels, partial(_read, files[name], split))
+        for name, split in found.splits.items()
+    }
+    return Collection(found.name, found.documents, splits)
+
+
+def _run_file(folder: Path, name: str) -> Path:
+    for file in (folder / name, folder / f"{name}.gz"):
+        if file.is_file():
+            return file
+    raise InputError(f"{folder}: no {name} or {name}.gz, the candidates by ANCE; {_ADVICE}")
+
+
+def _read(file: Path, split: Split) -> Run:
+    """Return the best documents of each query; refuse a run that lacks queries."""
+    run = read_run(file)
+    missing = [query for query in split.queries if query not in run]
+    if missing:
+        told = f"it has {len(split.queries) - len(missing)} of the {len(split.queries)} queries of its split"
+        raise InputError(f"{file}: {told}, missing are {first_ids(missing)}; {_ADVICE}")
+    best = {
+        query: {document: run[query][document] for document in ranked(run[query])[:DEPTH]} for query in split.queries
+    }
+    short = [query for query, scores in best.items() if len(scores) < DEPTH]
+    if short:
+        warnings.warn(
+            f"{file}: {len(short)} of {len(best)} queries have fewer than {DEPTH} documents: {first_ids(short)}",
+            stacklevel=2,
+        )
+    return best
