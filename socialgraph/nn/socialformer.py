@@ -13,7 +13,7 @@ from socialgraph.nn.bert_conv import BertConv
 from socialgraph.nn.bert_ranker import BertRanker, score_layer
 from socialgraph.nn.inter_circle import InterCircle
 from socialgraph.nn.readout import Readout
-from socialgraph.nn.sequences import Sequences, circle_sequences
+from socialgraph.nn.sequences import Sequences, check_layout, circle_sequences
 
 READS = ("updated", "high")
 
@@ -65,6 +65,7 @@ class Socialformer(BertRanker):
         **bert: Any,
     ) -> None:
         super().__init__(**bert)
+        check_layout(leader, positions)
         if reads not in READS:
             raise OptionError(f"reads must be one of {', '.join(READS)}, got {reads!r}")
         if reads == "high" and not inter_circle:

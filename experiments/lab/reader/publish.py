@@ -1,0 +1,44 @@
+"""The reader as a file that comes along: what training changed in MiniLM, of low rank, and the layer over [CLS]."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from socialgraph import low_rank
+from socialgraph.backbone import load_bert
+from socialgraph.nn import MaxP
+from socialgraph.nn.bert_weights import bert_weights
+
+
+def publish(model: MaxP, file: Path, rank: int) -> str:
+    """Write the file of ``minilm-reader`` and return its sha256, which ``socialgraph/backbone.py`` has to name.
+
+    Args:
+        model: the reader.
+        file: where to.
+        rank: of each linear layer's change.
+    """
+    after = bert_weights(model.embedding, model.layers)
+    before = load_bert("minilm").state_dict()
+    change = low_rank.cut(before, {name: after[name].detach() for name in before if name in after}, rank)
+    score = {f"score.{name}": value.detach().clone() for name, value in model.score.state_dict().items()}
+    beside = file.with_name(f"{file.name}.part")
+    save_file({**change, **score}, beside)
+    beside.rename(file)
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+@torch.no_grad()
+def cut_back(model: MaxP, rank: int) -> None:
+    """Replace a reader's weights by what the file would give, in place."""
+    after = dict(bert_weights(model.embedding, model.layers))
+    before: dict[str, Tensor] = load_bert("minilm").state_dict()
+    change = low_rank.cut(before, {name: after[name].detach() for name in before if name in after}, rank)
+    low_rank.add(before, change)
+    for name, value in after.items():
+        value.copy_(before[name])

@@ -1,0 +1,248 @@
+"""How the reader is taught: groups of passages of one question, and the teachers' scores of them.
+
+A step takes some questions. Each has a group of passages: one that holds the evidence, some that the teacher takes for
+good, one of the same document, some at random. The reader scores each passage from its [CLS], having read it together
+with the question, and learns the distribution over the group that the teachers give:
+
+    loss = KL(softmax(t + LABEL * share) || softmax(s)) + MARGIN * mean((s - mean(s) - (t' - mean(t')))^2)
+
+with t' the teacher's score and its label together. The same divergence is taken once more with the group's passages
+put together at random, 2 or 4 to a document: the linear layer reads the largest value of each feature of their states,
+and a document's target is its best passage's. So states can be pooled by maximum, as PARADE-max and Socialformer pool
+them, before anything is trained. All weights but word and position embeddings are learned.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import logging
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+import torch
+from lab.reader.passages import LABEL, Ints, Pool
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+from torch.nn.functional import kl_div, log_softmax, softmax
+from torch_geometric.data import Data
+from tqdm import tqdm
+
+from socialgraph.errors import InputError
+from socialgraph.nn import MaxP
+from socialgraph.nn.sequences import circle_sequences
+
+log = logging.getLogger("socialgraph")
+#: where a training stands, in its folder
+STATE = "state.safetensors"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a training depends on."""
+
+    steps: int = 1400
+    questions: int = 5  # of a step
+    passages: int = 8  # of a question
+    learning_rate: float = 2e-4
+    warm_up: int = 100
+    decay: float = 0.25  # share of the steps at the end in which the learning rate falls to 0
+    short: float = 0.85  # share of the steps, at the beginning, that read only passages of at most 96 word pieces
+    circles: float = 0.3  # share of groups whose passages are not contiguous
+    leaders: float = 0.5  # share of those groups that are scored from a word instead of [CLS]
+    pooled: float = 0.5  # weight of the divergence of passages put together
+    margin: float = 0.02
+    average: float = 0.995  # of the weights that are kept, from step to step
+    shares: dict[str, float] = field(default_factory=lambda: {"wtq": 4, "fairytale": 3, "pydocs": 2, "covidqa": 1})
+    made_up: float = 0.2  # share of questions that are made from the text
+    seed: int = 0
+
+
+@dataclass
+class Group:
+    """A question, its passages and what the teachers say of them."""
+
+    question: list[int]
+    passages: list[Ints]
+    target: Tensor
+    share: Tensor
+    leaders: list[int] | None = None  # the word whose state is scored; None: [CLS]
+
+
+def draw(pools: dict[str, Pool], options: Options, step: int) -> list[Group]:
+    """Return the groups of a step, a function of seed and step alone."""
+    rng = np.random.default_rng((options.seed, step))
+    names = list(options.shares)
+    weights = np.array([options.shares[name] for name in names], float)
+    chosen = rng.choice(len(names), size=options.questions, p=weights / weights.sum())
+    longest = 96 if step < options.short * options.steps else 10_000
+    return [draw_group(pools[names[i]], options, rng, longest) for i in chosen]
+
+
+def draw_group(pool: Pool, options: Options, rng: np.random.Generator, longest: int) -> Group:
+    """Draw a question and a group of passages, half of them hard."""
+    split = pool.asked_by_people  # questions made from the text stand behind the others
+    is_made_up = rng.random() < options.made_up
+    number = int(rng.integers(split, len(pool.questions)) if is_made_up else rng.integers(split))
+    question = pool.questions[number]
+    kind = pool.is_window if rng.random() >= options.circles else ~pool.is_window
+    among = np.flatnonzero(kind & (np.diff(pool.ptr) <= longest))
+    among = among[among != question.hidden]
+    score, share = pool.teacher(number, among)
+    total = score + LABEL * share
+    order = np.argsort(-total)
+    n = options.passages
+    picked = list(order[: 1 + int(rng.integers(2))])  # the best by both teachers
+    holds = np.flatnonzero(share > 0.3)
+    picked += list(rng.permutation(holds)[:1])
+    hard = np.argsort(-score)[:30]
+    picked += list(rng.permutation(hard)[: n // 2 - 1])
+    own = np.flatnonzero(pool.document[among] == question.document)
+    picked += list(rng.permutation(own)[:1])
+    picked += list(rng.permutation(order[30:400])[:2])
+    picked = list(dict.fromkeys(picked))[: n - 1]
+    rest = rng.permutation(len(among))[: 2 * n]
+    picked = list(dict.fromkeys([*picked, *rest]))[:n]
+    here = np.array(picked)
+    passages = [pool.passage(p) for p in among[here]]
+    leaders = None
+    if kind is not pool.is_window and rng.random() < options.leaders:
+        leaders = [int(rng.integers(len(p) // 4, len(p) - len(p) // 4)) for p in passages]
+    target, held = torch.from_numpy(total[here]), torch.from_numpy(share[here])
+    return Group(question.ids[:40], passages, target, held, leaders)
+
+
+def read(model: MaxP, groups: list[Group]) -> Tensor:
+    """Return the state that is scored of every passage of the groups, ``[passages, E]``, one group after the other."""
+    passages = [torch.from_numpy(p) for group in groups for p in group.passages]
+    questions = [torch.tensor(group.question) for group in groups for _ in group.passages]
+    size = torch.tensor([len(p) for p in passages])
+    circle = torch.repeat_interleave(torch.arange(len(passages)), size)
+    word = torch.tensor([-1 if g.leaders is None else g.leaders[i] for g in groups for i in range(len(g.passages))])
+    graph = Data(
+        input_ids=torch.cat(passages), query_ids=torch.cat(questions),
+        query_length=torch.tensor([len(q) for q in questions]),
+        circle_index=torch.stack([torch.arange(len(circle)), circle]), passage_mask=word < 0, batch=circle,
+        leader_index=size.cumsum(0) - size + word.clamp(min=0),
+    )  # fmt: skip
+    sequences = circle_sequences(graph, model.cls_token_id, model.sep_token_id, leader="central")
+    return model.leaders(sequences).float()
+
+
+def loss_of(model: MaxP, states: Tensor, groups: list[Group], options: Options, step: int) -> Tensor:
+    """Return the mean of the groups' losses."""
+    rng = np.random.default_rng((options.seed, step, 1))
+    losses = []
+    for x, group in zip(states.split([len(g.passages) for g in groups]), groups, strict=True):
+        s, t = model.score(x).squeeze(-1), group.target
+        loss = divergence(s, t) + options.margin * ((s - s.mean()) - (t - t.mean())).square().mean()
+        together = 2 * int(rng.integers(1, 3))
+        if options.pooled and len(t) % together == 0:
+            order = torch.from_numpy(rng.permutation(len(t))).view(-1, together)
+            s = model.score(x[order].amax(1)).squeeze(-1)
+            loss = loss + options.pooled * divergence(s, t[order].amax(1))
+        losses.append(loss)
+    return torch.stack(losses).mean()
+
+
+def divergence(scores: Tensor, target: Tensor) -> Tensor:
+    """Return KL(softmax(target) || softmax(scores))."""
+    return kl_div(log_softmax(scores, 0), softmax(target, 0), reduction="sum")
+
+
+class Training:
+    """A training that can be killed and goes on: weights, their average, Adam's state and the log in one folder."""
+
+    def __init__(self, pools: dict[str, Pool], options: Options, folder: Path) -> None:
+        self.pools, self.options, self.folder = pools, options, folder
+        torch.manual_seed(options.seed)
+        self.model = MaxP.from_backbone("minilm", dropout=0.0)
+        self.model.embedding.word.requires_grad_(False)
+        self.model.embedding.position.requires_grad_(False)
+        self.learned = {name: p for name, p in self.model.named_parameters() if p.requires_grad}
+        self.optimizer = torch.optim.AdamW(self.learned.values(), options.learning_rate, weight_decay=0.01)
+        self.average = {name: p.detach().clone() for name, p in self.learned.items()}
+        self.step, self.seconds, self.log = 0, 0.0, list[dict[str, float]]()
+        if (folder / STATE).exists():
+            self.resume()
+
+    def rate(self, step: int) -> float:
+        """Return the learning rate's factor: it rises, stays, and falls to 0."""
+        o = self.options
+        left = (o.steps - step) / max(1.0, o.decay * o.steps)
+        return min(1.0, (step + 1) / o.warm_up, left)
+
+    def train(self, save_every: int = 100) -> None:
+        """Train from where it stands to the end."""
+        self.model.train()
+        begun, losses = time.time() - self.seconds, []
+        steps = range(self.step, self.options.steps)
+        for step in tqdm(steps, "training", initial=self.step, total=self.options.steps, disable=None):
+            losses.append(self.learn(draw(self.pools, self.options, step)))
+            if self.step % save_every == 0 or self.step == self.options.steps:
+                self.seconds = time.time() - begun
+                self.log.append({"step": self.step, "loss": float(np.mean(losses)), "seconds": self.seconds})
+                log.info("step %d: loss %.3f", self.step, self.log[-1]["loss"])
+                losses = []
+                self.save()
+
+    def learn(self, groups: list[Group]) -> float:
+        """Take one step; return its loss."""
+        for part in self.optimizer.param_groups:
+            part["lr"] = self.options.learning_rate * self.rate(self.step)
+        with torch.autocast("cpu", torch.bfloat16):
+            states = read(self.model, groups)
+        loss = loss_of(self.model, states, groups, self.options, self.step)
+        self.optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.learned.values(), 1.0)
+        self.optimizer.step()
+        self.step += 1
+        keep = min(self.options.average, self.step / (self.step + 10))  # a young average forgets its first steps
+        with torch.no_grad():
+            for name, p in self.learned.items():
+                self.average[name].lerp_(p, 1 - keep)
+        return loss.item()
+
+    def averaged(self) -> MaxP:
+        """Return the model with the average of the weights."""
+        model = copy.deepcopy(self.model)
+        model.load_state_dict(self.average, strict=False)
+        return model.eval()
+
+    def save(self) -> None:
+        """Write everything into one file, beside the one that is there, and rename it."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        tensors = {f"weight.{name}": p.detach() for name, p in self.learned.items()}
+        tensors |= {f"average.{name}": value for name, value in self.average.items()}
+        for name, p in self.learned.items():
+            tensors |= {f"adam.{key}.{name}": value for key, value in self.optimizer.state[p].items()}
+        facts = {"step": self.step, "seconds": self.seconds, "log": self.log, "options": asdict(self.options)}
+        beside = self.folder / "state.safetensors.part"
+        save_file({key: value.contiguous() for key, value in tensors.items()}, beside, {"facts": json.dumps(facts)})
+        beside.rename(self.folder / STATE)
+
+    @torch.no_grad()
+    def resume(self) -> None:
+        """Read what :meth:`save` wrote.
+
+        Raises:
+            InputError: it is of a training with other options.
+        """
+        with safe_open(self.folder / STATE, framework="pt") as file:
+            facts = json.loads(file.metadata()["facts"])
+        differ = [key for key, value in asdict(self.options).items() if facts["options"].get(key) != value]
+        if differ:
+            there, wanted = (options.get(differ[0]) for options in (facts["options"], asdict(self.options)))
+            told = f"a training with {differ[0]}={there} is there, this one has {wanted}; take another folder=..."
+            raise InputError(f"{self.folder / STATE}: {told}")
+        tensors = load_file(self.folder / STATE)
+        for name, p in self.learned.items():
+            p.copy_(tensors[f"weight.{name}"])
+            self.average[name] = tensors[f"average.{name}"]
+            state = {key: tensors.get(f"adam.{key}.{name}") for key in ("step", "exp_avg", "exp_avg_sq")}
+            self.optimizer.state[p] = {key: value for key, value in state.items() if value is not None}
+        self.step, self.seconds, self.log = facts["step"], facts["seconds"], facts["log"]
