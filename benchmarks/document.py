@@ -43,7 +43,9 @@ def main() -> None:
     edges, fused = (SocialEdges(patterns, compile=compiled) for compiled in (False, True))
     node, edge = NodeCircles(args.circles), EdgeCircles(args.circles)
     batch, passages = (
-        GraphBuilder(collection.documents, tokens, counts, *parts, Windows(128), device=where)(pairs)
+        GraphBuilder(
+            collection.documents, tokens, counts, *parts, Windows(128), keep_edges=parts[0] is not None, device=where
+        )(pairs)
         for parts in ((edges, edge), (None, None))
     )
     circles = (batch.edge_index, batch.batch, batch.num_graphs, batch.edge_weight)
@@ -55,7 +57,7 @@ def main() -> None:
             model(graph)
 
     def lazily(sampler: SocialEdges, level: NodeCircles | EdgeCircles) -> None:
-        level(sampler.lazy(batch), batch.batch, batch.num_graphs)
+        level.from_sampled(sampler.sampled(batch))
 
     steps = {
         "dynamic centrality (a BERT pass over 512 tokens)": lambda: bert.weights(batch),

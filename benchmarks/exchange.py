@@ -65,7 +65,7 @@ def main() -> None:
     names = names[:: max(1, len(names) // args.documents)][: args.documents]
     edges = SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance()])
     builder = GraphBuilder(
-        collection.documents, tokens, counts, edges, EdgeCircles(k=16), Windows(128), lazy=True, device=where
+        collection.documents, tokens, counts, edges, EdgeCircles(k=16), Windows(128), device=where
     )
     graph = builder([("q", QUERY, name) for name in names])
     packed, compiled, alone = (

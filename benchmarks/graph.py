@@ -5,7 +5,7 @@ Five ways to the sixteen circles of a document with the four patterns (sparsity 
 * literal: sections 3.1 and 3.2 pair by pair in plain Python, as `tests/reference.py` states them;
 * NumPy: the same with whole l x l matrices, as a careful NumPy user would write it;
 * edge list: our sampler draws all edges, the partition reads them;
-* ours: the partition draws what it needs, what GraphBuilder does with `lazy=True`;
+* ours: the partition draws what it needs, what GraphBuilder does;
 * compiled: the same with `SocialEdges(compile=True)`, which matters up to 4,096 tokens.
 
 The first two make independent random draws, so their circles differ from ours; the last three agree bit for bit, which
@@ -148,12 +148,12 @@ def edge_list(batch: Batch, level: str) -> tuple[Tensor, Tensor]:
 
 def ours(batch: Batch, level: str) -> tuple[Tensor, Tensor]:
     """The circles from a graph that is drawn where they look."""
-    return LEVELS[level](CIRCLES, SIZE)(SAMPLER.lazy(batch), batch.batch, 1)
+    return LEVELS[level](CIRCLES, SIZE).from_sampled(SAMPLER.sampled(batch))
 
 
 def compiled(batch: Batch, level: str) -> tuple[Tensor, Tensor]:
     """The same, coins in one fused kernel."""
-    return LEVELS[level](CIRCLES, SIZE)(FUSED.lazy(batch), batch.batch, 1)
+    return LEVELS[level](CIRCLES, SIZE).from_sampled(FUSED.sampled(batch))
 
 
 RUN: dict[str, Callable] = {

@@ -79,13 +79,13 @@ def main() -> None:
     for partition in (EdgeCircles(args.circles), NodeCircles(args.circles)):
         for documents in args.documents:
             builder = GraphBuilder(
-                collection.documents, tokens, counts, edges, partition, Windows(128), lazy=True, device=DEVICE
+                collection.documents, tokens, counts, edges, partition, Windows(128), device=DEVICE
             )
             pairs = [("q", f"open file {i} and copy its contents", names[i % len(names)]) for i in range(documents)]
             read = builder.read(pairs)
             batch = builder.draw(read)  # weights are kept from now on
             whole = count(lambda builder=builder, read=read: builder.draw(read))
-            part = count(lambda batch=batch, of=partition: of(edges.lazy(batch), batch.batch, batch.num_graphs))
+            part = count(lambda batch=batch, of=partition: of.from_sampled(edges.sampled(batch)))
             figures.append({"documents": documents, "circles": repr(partition), "all": whole, "edges, circles": part})
             numbers = [str(found[what]) for found in (whole, part) for what in ("launches", "waits")]
             rows.append([str(documents), type(partition).__name__, *numbers])

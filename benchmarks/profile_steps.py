@@ -53,7 +53,7 @@ def main() -> None:
     edges = SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance(), bert])
     builder = GraphBuilder(
         collection.documents, tokens, counts, edges, EdgeCircles(k=max(1, args.length // 128)), Windows(128),
-        lazy=True, device=where, cache=WeightCache(size=0),
+        device=where, cache=WeightCache(size=0),
     )  # fmt: skip
     weights = bert.weights
     bert.weights = staged("dynamic centrality", weights)  # type: ignore[method-assign]

@@ -115,12 +115,9 @@ def builder_of(recipe: Any, collection: Collection) -> GraphBuilder:
     tokens = Tokens("minilm", recipe.document_length, cache_size=1)
     counts = TermStatistics(torch.ones(tokens.vocab_size, dtype=torch.long), 100)  # any counts take the same time
     parts = {part: instantiate(recipe[part], _convert_="all") for part in ("edges", "circles", "passages", "relevance")}
-    builder = GraphBuilder(
+    return GraphBuilder(
         collection.documents, tokens, counts, joint=recipe.joint, cache=WeightCache(0), device=WHERE, **parts
     )
-    if builder.lazy is None:
-        builder.lazy = True  # as run.py and the tables do
-    return builder
 
 
 def ours(

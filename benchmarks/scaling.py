@@ -41,7 +41,7 @@ def main() -> None:
             setting = BASE | {knob: value}
             tokens = Tokens("minilm", max_document_length=setting["length"])
             builder = GraphBuilder(
-                collection.documents, tokens, counts, edges, EdgeCircles(k=setting["circles"]), Windows(128), lazy=True,
+                collection.documents, tokens, counts, edges, EdgeCircles(k=setting["circles"]), Windows(128),
                 device=where,
             )  # fmt: skip
             pairs = [("q", "open a file", name) for name in names[: setting["documents"]]]

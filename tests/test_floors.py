@@ -14,6 +14,7 @@ MAY_IMPORT = {
     "nn": {"errors", "backbone", "model_files", "data"},
     "ranking": {"errors", "backbone", "data", "edges", "partition", "nn"},
     "inspect": {"errors", "data", "edges", "partition", "nn"},
+    "testing": {"errors", "edges", "partition"},
 }
 
 

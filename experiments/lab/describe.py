@@ -30,7 +30,7 @@ def describe_graphs(config: DictConfig, builder: GraphBuilder, split: Split, amo
         return {"statistics": {}, "graph_seconds_per_document": None}
     pairs = sampled_pairs(split, amount)
     seconds = graph_seconds(builder, pairs, config.trainer.token_budget)
-    builder.lazy = False  # whoever looks needs the edges
+    builder.keep_edges = True  # whoever looks needs them
     edges = builder.edges if isinstance(builder.edges, SocialEdges) else None
     described = [
         describe(builder([pair])[0], edges=edges)

@@ -48,9 +48,7 @@ def draw_figure4(chosen: argparse.Namespace) -> Drawn:
     if chosen.query is None:
         pair = relevant_pairs(collection, config, tokens)[0]
     # the figure draws the edges itself, so no circles are gathered
-    builder = GraphBuilder(
-        collection.documents, tokens, statistics, edges, passages=Whole(), lazy=True, seed=config.seed
-    )
+    builder = GraphBuilder(collection.documents, tokens, statistics, edges, passages=Whole(), seed=config.seed)
     graph = builder([pair])[0]
     numbers = {
         "collection": collection.name, "query_id": pair[0], "query": pair[1], "document": pair[2],

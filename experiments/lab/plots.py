@@ -32,7 +32,7 @@ def draw_graph(run: Run, tasks: Tasks, path: Path) -> None:
     task = tasks.of(run.config)
     test = next(iter(task.tests.values()))
     builder = Recipe(run.config.recipe).builder(run.config, task)
-    builder.lazy = False  # a picture shows the edges
+    builder.keep_edges = True  # a picture shows them
     query_id, scores = next(iter((test.candidates or {}).items()))
     relevant = [document for document in scores if test.qrels.get(query_id, {}).get(document, 0) > 0]
     document, query = [*relevant, *scores][0], test.queries[query_id]

@@ -58,13 +58,10 @@ class Recipe:
     def builder(self, config: DictConfig, task: Task, cache: WeightCache | None = None) -> GraphBuilder:
         """Return what builds its graphs; its models read no edges."""
         tokens, statistics = task.texts(config.backbone, self.config.document_length, config.query_length)
-        builder = GraphBuilder(
+        return GraphBuilder(
             task.collection.documents, tokens, statistics, self.edges, self.circles, self.passages, self.relevance,
             self.config.joint, seed=config.seed, device=device(), cache=cache,
         )  # fmt: skip
-        if builder.lazy is None:
-            builder.lazy = True
-        return builder
 
 
 def device() -> str:

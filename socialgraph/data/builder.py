@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch_geometric.data import Batch
 
-from socialgraph.data.circles import compose
+from socialgraph.data.circles import side_by_side
 from socialgraph.data.collection import Document
 from socialgraph.data.graph import DocumentGraph, connect, document_graph, gather, rate, weigh
 from socialgraph.data.statistics import TermStatistics
@@ -18,9 +18,6 @@ from socialgraph.data.weight_cache import WeightCache
 from socialgraph.edges import Centrality, EdgeSampler, SocialEdges, SparseEdges, coin_key
 from socialgraph.errors import InputError, OptionError
 from socialgraph.partition import Partition
-
-#: tokens of the longest document of a batch whose edges are still drawn, and kept, when nobody says otherwise
-LAZY_ABOVE = 2048
 
 
 class GraphBuilder:
@@ -37,16 +34,16 @@ class GraphBuilder:
             :class:`~socialgraph.data.PassageBM25` and :class:`~socialgraph.data.PassageSample`.
         joint: the query is part of the graph, whose nodes are ``[CLS] query [SEP] document [SEP]``: for models that
             read the document as a whole, along its edges.
-        lazy: gather the circles without drawing the whole graph: the same circles, several times faster, but the batch
-            then has no ``edge_index``, which no model needs and every look at the graph does. None: for batches with
-            a document of more than 2,048 tokens, where edges and partitions can.
+        keep_edges: whether batches have ``edge_index`` and ``edge_weight``. Every look at a graph needs them; models of
+            circles do not, and to gather the same circles without drawing all edges is several times faster. A joint
+            graph always has them.
         seed: of the coins. The graph of a pair is a function of seed, ids and texts alone.
         device: where graphs are built, and where they stay.
         cache: keeps the weights of costly patterns (dynamic centrality); None keeps 1 GiB of them in memory.
 
     Raises:
-        OptionError: neither circles nor passages, circles without edges, a joint graph without edges or with
-            circles, or lazy where edges or a partition of their own kind need every edge.
+        OptionError: neither circles nor passages, circles without edges, edges to be kept where there are
+            none, or a joint graph without edges or with circles.
     """
 
     def __init__(
@@ -59,7 +56,7 @@ class GraphBuilder:
         passages: Partition | None = None,
         relevance: Callable[[Batch, TermStatistics], Tensor] | None = None,
         joint: bool = False,
-        lazy: bool | None = None,
+        keep_edges: bool = False,
         seed: int = 0,
         device: torch.device | str = "cpu",
         cache: WeightCache | None = None,
@@ -72,10 +69,8 @@ class GraphBuilder:
             raise OptionError("a graph needs circles, passages or both, got neither")
         if circles is not None and edges is None:
             raise OptionError("friend circles need edges, got none")
-        can = isinstance(edges, SocialEdges) and not joint
-        can = can and all(partition is None or partition.takes_lazy for partition in (circles, passages))
-        if lazy and not can:
-            raise OptionError("lazy needs SocialEdges, friend circles or windows, and no joint graph; use lazy=False")
+        if keep_edges and edges is None:
+            raise OptionError("keep_edges needs edges to keep, got none")
         self.documents = documents
         self.tokens = tokens
         self.statistics = statistics
@@ -84,10 +79,7 @@ class GraphBuilder:
         self.passages = passages
         self.relevance = relevance
         self.joint = joint
-        self.lazy = lazy if lazy is not None or can else False
-        self.needs_lazy = can and any(
-            partition is not None and partition.needs_lazy for partition in (circles, passages)
-        )
+        self.keep_edges = keep_edges
         self.seed = seed
         self.device = torch.device(device)
         self.cache = WeightCache() if cache is None else cache
@@ -165,20 +157,26 @@ class GraphBuilder:
                     weigh(batch, pattern.name, kept)
             if isinstance(self.edges, SparseEdges):
                 weigh(batch, "hub_mask", self.edges.hubs(batch))
-        lazy = isinstance(self.edges, SocialEdges) and self.is_lazy(batch)
-        if not lazy:
-            nothing = torch.empty(2, 0, dtype=torch.long, device=self.device), torch.empty(0, device=self.device)
-            connect(batch, *(self.edges(batch) if self.edges is not None else nothing))
-            edges, weights = batch.edge_index, batch.edge_weight
-        if isinstance(self.edges, SocialEdges) and (lazy or self.needs_lazy):
-            edges, weights = self.edges.lazy(batch), None
+        gathered = self._gatherer(batch)
         if not self.joint:
-            layout = (edges, batch.batch, batch.num_graphs, weights)
-            gather(batch, *compose(self.passages, self.circles, *layout))
+            passages, circles = (None if x is None else gathered(x) for x in (self.passages, self.circles))
+            gather(batch, *side_by_side(batch.batch, passages, circles))
             if self.relevance is not None:
                 rate(batch, self.relevance(batch, self.statistics))
         return batch
 
-    def is_lazy(self, batch: Batch) -> bool:
-        """Whether the circles of ``batch`` are gathered without drawing its graph."""
-        return int(batch.ptr.diff().max()) > LAZY_ABOVE if self.lazy is None else self.lazy
+    def _gatherer(self, batch: Batch) -> Callable[[Partition], tuple[Tensor, Tensor]]:
+        """Return what asks a partition for the circles of the batch, whose edges are kept on the way if they shall be.
+
+        Edges that nobody keeps are drawn as far as the partition asks for them.
+        """
+        if isinstance(self.edges, SocialEdges) and not self.keep_edges and not self.joint:
+            sampled = self.edges.sampled(batch)
+            return lambda partition: partition.from_sampled(sampled)
+        if self.edges is None:
+            edge_index, edge_weight = batch.batch.new_empty(2, 0), None
+        else:
+            edge_index, edge_weight = self.edges(batch)
+            if self.keep_edges or self.joint:
+                connect(batch, edge_index, edge_weight)
+        return lambda partition: partition(edge_index, batch.batch, batch.num_graphs, edge_weight)

@@ -6,13 +6,12 @@ import torch
 from torch import Tensor
 
 from socialgraph.partition import Partition
-from socialgraph.partition.remaining import Drawable
 
 
 def compose(
     passages: Partition | None,
     circles: Partition | None,
-    edge_index: Tensor | Drawable,
+    edge_index: Tensor,
     batch: Tensor,
     batch_size: int,
     edge_weight: Tensor | None = None,
@@ -30,11 +29,19 @@ def compose(
     Returns:
         ``circle_index [2, M]``, ``leader_index [C]`` and ``passage_mask [C]``.
     """
+    layout = edge_index, batch, batch_size, edge_weight
+    return side_by_side(batch, *(None if x is None else x(*layout) for x in (passages, circles)))
+
+
+def side_by_side(
+    batch: Tensor, passages: tuple[Tensor, Tensor] | None, circles: tuple[Tensor, Tensor] | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return what :func:`compose` does, of what two partitions have returned."""
     indices, leaders, masks = [batch.new_empty(2, 0)], [batch.new_empty(0)], [batch.new_empty(0, dtype=torch.bool)]
-    for partition, is_passage in ((passages, True), (circles, False)):
-        if partition is None:
+    for found, is_passage in ((passages, True), (circles, False)):
+        if found is None:
             continue
-        index, leader = partition(edge_index, batch, batch_size, edge_weight)
+        index, leader = found
         before = sum(x.numel() for x in leaders)
         indices.append(torch.stack([index[0], index[1] + before]))
         leaders.append(leader)

@@ -30,8 +30,8 @@ class DocumentGraph(Data):
             after it, ``[L]`` int64.
         hub_mask: which nodes hear all and are heard by all, ``[L]`` bool, where the edges have such rules.
         edge_index: friendships, both directions, no self-loops, sorted, ``[2, E]``. (A joint graph's edges
-            lead from who is heard to who listens, and some have one direction only.) Absent where the circles were
-            gathered without drawing the graph, as ``edge_weight`` is; see :class:`socialgraph.data.GraphBuilder`.
+            lead from who is heard to who listens, and some have one direction only.) There only where they
+            are kept, as ``edge_weight`` is: ``GraphBuilder(keep_edges=True)``, and in joint graphs.
         edge_weight: the probability each edge had, ``[E]`` float32.
         circle_index: memberships as a hyperedge index, sorted by circle, ``[2, M]``: row 0 a node, row 1 its
             circle. A node may belong to many circles, or to none.

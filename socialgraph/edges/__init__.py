@@ -3,7 +3,6 @@
 from socialgraph.edges.affinity import Affinity, LowRank, Mixture, mix
 from socialgraph.edges.bigbird import BigBirdEdges
 from socialgraph.edges.block_attention import BlockHubs, BlockWindow, RandomBlocks
-from socialgraph.edges.check import check_pattern
 from socialgraph.edges.coins import COIN_SIDES, coin_key
 from socialgraph.edges.dynamic_centrality import DynamicCentrality
 from socialgraph.edges.dynamic_distance import DynamicDistance
@@ -19,6 +18,7 @@ from socialgraph.edges.query_to_all import QueryToAll
 from socialgraph.edges.reading_order import ReadingOrder
 from socialgraph.edges.sliding_window import SlidingWindow
 from socialgraph.edges.social import SocialEdges
+from socialgraph.edges.social_graph import SocialGraph
 from socialgraph.edges.sparse import Rule, SparseEdges
 from socialgraph.edges.static_centrality import StaticCentrality
 from socialgraph.edges.static_distance import StaticDistance
@@ -52,12 +52,12 @@ __all__ = [
     "SentenceHubs",
     "SlidingWindow",
     "SocialEdges",
+    "SocialGraph",
     "SparseEdges",
     "StaticCentrality",
     "StaticDistance",
     "Uniform",
     "WattsStrogatz",
-    "check_pattern",
     "coin_key",
     "mix",
 ]

@@ -12,8 +12,8 @@ from torch_geometric.data import Data
 from socialgraph.edges.affinity import Affinity, LowRank, mix
 from socialgraph.edges.edge_sampler import EdgeSampler
 from socialgraph.edges.layout import documents
-from socialgraph.edges.lazy import LazyGraph
 from socialgraph.edges.pattern import Pattern
+from socialgraph.edges.social_graph import SocialGraph
 from socialgraph.errors import OptionError
 
 
@@ -96,12 +96,12 @@ class SocialEdges(EdgeSampler):
             ``edge_index [2, E]`` int64, both directions of every edge, no self-loops, sorted by row and
             column; and ``edge_weight [E]`` float32, the probability that the edge had.
         """
-        return self.lazy(graph).edges()
+        return self.sampled(graph).edges()
 
     @torch.no_grad()
-    def lazy(self, graph: Data) -> LazyGraph:
-        """Return the same graph without drawing it, for who needs few of its edges."""
-        return LazyGraph(self.probabilities(graph), graph.coin_key, self.compile_coins)
+    def sampled(self, graph: Data) -> SocialGraph:
+        """Return the same graph, whose edges are drawn where somebody looks: for who needs few of them."""
+        return SocialGraph(self.probabilities(graph), graph.coin_key, self.compile_coins)
 
     def __repr__(self) -> str:
         inside = ", ".join(

@@ -126,7 +126,7 @@ def write(options: argparse.Namespace) -> Path:
     tokens.store = None  # the document is read as it is now, under whatever id
     documents = {document.doc_id: document}
     builder = GraphBuilder(
-        documents, tokens, statistics, edges, circles, Windows(options.window), lazy=False, seed=options.seed
+        documents, tokens, statistics, edges, circles, Windows(options.window), keep_edges=True, seed=options.seed
     )
     print(f"drawing {shown(document.doc_id)} ...", file=sys.stderr, flush=True)
     graph = builder([("query", options.query, document.doc_id)])[0]

@@ -84,7 +84,7 @@ def describe(graph: DocumentGraph, blocks: int = 3, edges: SocialEdges | None = 
     ``heard_evidence_1``: compare with the same document under :class:`~socialgraph.edges.Uniform`.
 
     Args:
-        graph: one pair; of a batch, take ``batch[i]``. Built with ``GraphBuilder(..., lazy=False)``.
+        graph: one pair; of a batch, take ``batch[i]``. Built with ``GraphBuilder(..., keep_edges=True)``.
         blocks: up to which block news is followed.
         edges: what drew the graph.
 
@@ -94,7 +94,7 @@ def describe(graph: DocumentGraph, blocks: int = 3, edges: SocialEdges | None = 
     """
     if blocks < 1:
         raise OptionError(f"blocks must be at least 1, got {blocks}")
-    expected = None if edges is None else edges.lazy(graph)
+    expected = None if edges is None else edges.sampled(graph)
     graph, _ = one_graph(graph, None)
     friend, member, leader, is_passage, match = _matrices(graph)
     circles = member[:, ~is_passage]

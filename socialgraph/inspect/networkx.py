@@ -196,7 +196,7 @@ def friendships(graph: DocumentGraph) -> tuple[Tensor, Tensor]:
     """
     if "edge_index" not in graph:
         if not bool(circles_of(graph)[2].all()):
-            raise InputError("the edges of this graph were never drawn: build it with GraphBuilder(..., lazy=False)")
+            raise InputError("the edges of this graph were not kept: build it with GraphBuilder(..., keep_edges=True)")
         return torch.empty(2, 0, dtype=torch.long), torch.empty(0)
     once = graph.edge_index[0] < graph.edge_index[1]
     return graph.edge_index[:, once], graph.edge_weight[once]

@@ -44,7 +44,7 @@ def report(
     lets no other run. Probabilities are rounded to multiples of 1/65535, shares to multiples of 1/255.
 
     Args:
-        graph: one pair, with its edges (``GraphBuilder(..., lazy=False)``); of a batch, take ``batch[i]``.
+        graph: one pair, with its edges (``GraphBuilder(..., keep_edges=True)``); of a batch, take ``batch[i]``.
         words: the word pieces, one for each node, as ``Tokens.words(graph.input_ids)`` gives them.
         query: the query's text.
         edges: what drew the graph: the page then says which pattern a tie is owed to.

@@ -1,10 +1,8 @@
 """Who meets in which circle: strategies that gather the nodes of a graph in circles."""
 
 from socialgraph.partition.blocks import Blocks
-from socialgraph.partition.check import check_partition
 from socialgraph.partition.communities import Communities
 from socialgraph.partition.edge_circles import EdgeCircles
-from socialgraph.partition.expected_circles import ExpectedCircles
 from socialgraph.partition.friend_circles import FriendCircles
 from socialgraph.partition.k_core import KCore
 from socialgraph.partition.label_propagation import LabelPropagation
@@ -24,7 +22,6 @@ __all__ = [
     "Blocks",
     "Communities",
     "EdgeCircles",
-    "ExpectedCircles",
     "FriendCircles",
     "KCore",
     "LabelPropagation",
@@ -38,6 +35,5 @@ __all__ = [
     "Spectral",
     "Whole",
     "Windows",
-    "check_partition",
     "partition_resolver",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from socialgraph.partition.friend_circles import FriendCircles
-from socialgraph.partition.remaining import RemainingGraph
+from socialgraph.partition.remaining_graph import RemainingGraph
 
 
 class EdgeCircles(FriendCircles):

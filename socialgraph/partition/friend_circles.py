@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor
 
 from socialgraph.errors import OptionError
 from socialgraph.partition.partition import Partition, check_sizes
-from socialgraph.partition.remaining import DenseGraph, Drawable, DrawnGraph, RemainingGraph, StoredGraph
+from socialgraph.partition.remaining_graph import RemainingEdges, RemainingGraph
+from socialgraph.partition.remaining_matrix import RemainingMatrix
+from socialgraph.partition.remaining_rows import RemainingRows
+from socialgraph.partition.sampled import SampledGraph
 
 RULES = ("strongest", "first")
 
@@ -33,8 +36,6 @@ class FriendCircles(Partition):
         OptionError: k < 1, max_size < 2, or an unknown rule.
     """
 
-    takes_lazy = True
-
     def __init__(self, k: int = 16, max_size: int = 128, keep: str = "strongest") -> None:
         super().__init__()
         check_sizes(k, max_size)
@@ -46,24 +47,20 @@ class FriendCircles(Partition):
         self.by_place = keep == "first"
 
     def forward(
-        self, edge_index: Tensor | Drawable, batch: Tensor, batch_size: int, edge_weight: Tensor | None = None
+        self, edge_index: Tensor, batch: Tensor, batch_size: int, edge_weight: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Return the circles of every document; see :meth:`Partition.forward`.
+        """Return the circles of every document; see :meth:`Partition.forward`."""
+        return self._gather([RemainingEdges(edge_index, batch, batch_size, edge_weight)], batch)
 
-        Args:
-            edge_index: the edges, or a graph that draws its own, such as :class:`socialgraph.edges.LazyGraph`:
-                the circles are the same, and of long documents few rows are drawn.
-            batch: document of each node, sorted, ``[N]``.
-            batch_size: number of documents.
-            edge_weight: strength of each edge, ``[E]``; a graph that draws its own knows it.
-        """
-        graphs: Iterator[RemainingGraph]
-        if isinstance(edge_index, Tensor):
-            graphs = iter([StoredGraph(edge_index, batch, batch_size, edge_weight)])
-        else:
-            graphs = (DenseGraph(group) if group.short else DrawnGraph(group) for group in edge_index.groups())
+    def from_sampled(self, graph: SampledGraph) -> tuple[Tensor, Tensor]:
+        """Return the same circles; of long documents few rows are drawn. See :meth:`Partition.from_sampled`."""
+        groups = (RemainingMatrix(rows) if rows.as_matrix else RemainingRows(rows) for rows in graph.groups())
+        return self._gather(groups, graph.batch)
+
+    def _gather(self, graphs: Iterable[RemainingGraph], batch: Tensor) -> tuple[Tensor, Tensor]:
+        """Take circles out of graphs, which hold some documents of the batch each."""
         none = batch.new_empty(0)
-        nodes, names, chiefs = [none], [none], [none.bool()]
+        nodes, names, leads = [none], [none], [none.bool()]
         for graph in graphs:
             circles: list[Tensor] = []
             while len(circles) < self.k:
@@ -73,14 +70,14 @@ class FriendCircles(Partition):
                 self.remove(graph, circle)
                 circles.append(circle)
             if circles:
-                node, turn, leads = graph.members(circles)
+                node, turn, leading = graph.members(circles)
                 nodes.append(node)
                 names.append(batch[node] * self.k + turn)
-                chiefs.append(leads)
-        # Found turn by turn over all documents, numbered document by document.
-        node, name, leads = torch.cat(nodes), torch.cat(names), torch.cat(chiefs)
-        leader, order = node[leads], torch.argsort(name[leads])
-        number = torch.searchsorted(name[leads][order], name)
+                leads.append(leading)
+        # Gathered turn by turn over all documents, numbered document by document.
+        node, name, leading = torch.cat(nodes), torch.cat(names), torch.cat(leads)
+        leader, order = node[leading], torch.argsort(name[leading])
+        number = torch.searchsorted(name[leading][order], name)
         place = torch.argsort(number * max(batch.numel(), 1) + node)
         return torch.stack([node, number])[:, place], leader[order]
 

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from socialgraph.errors import OptionError, is_whole
+from socialgraph.partition.sampled import SampledGraph
 
 
 class Partition(torch.nn.Module):
@@ -15,10 +16,6 @@ class Partition(torch.nn.Module):
     package needs no registration. Circles may overlap and need not cover every node.
     """
 
-    #: whether ``edge_index`` may be a graph that draws its own edges, such as :class:`socialgraph.edges.LazyGraph`
-    takes_lazy = False
-    #: whether it must be given such a graph where there is one, so that its circles do not depend on who drew the edges
-    needs_lazy = False
     #: whether places in the text are meant to count, as they do for windows; elsewhere equal weights favour no end
     by_place = False
 
@@ -39,6 +36,18 @@ class Partition(torch.nn.Module):
             circle, one of its members.
         """
         raise NotImplementedError
+
+    def from_sampled(self, graph: SampledGraph) -> tuple[Tensor, Tensor]:
+        """Return the same circles for a graph whose edges are not drawn yet.
+
+        By default all of them are drawn. A partition that needs few of them, or none, says so by a method of its own.
+
+        Args:
+            graph: draws its edges where somebody looks, such as :class:`socialgraph.edges.SocialGraph`.
+        """
+        edge_index, edge_weight = graph.edges()
+        circles: tuple[Tensor, Tensor] = self(edge_index, graph.batch, graph.batch_size, edge_weight)
+        return circles
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"

@@ -8,6 +8,7 @@ from torch_geometric.utils import cumsum
 
 from socialgraph.partition.edge_circles import EdgeCircles
 from socialgraph.partition.partition import Partition
+from socialgraph.partition.sampled import SampledGraph
 from socialgraph.partition.ties import mix
 
 
@@ -31,14 +32,20 @@ class RandomCircles(Partition):
         super().__init__()
         self.like = EdgeCircles() if like is None else like
         self.seed = seed
-        self.takes_lazy = self.like.takes_lazy
-        self.needs_lazy = self.like.needs_lazy
 
     def forward(
         self, edge_index: Tensor, batch: Tensor, batch_size: int, edge_weight: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """Return the circles of every document; see :meth:`Partition.forward`."""
-        model, leader = self.like(edge_index, batch, batch_size, edge_weight)
+        return self._draw(self.like(edge_index, batch, batch_size, edge_weight), batch, batch_size)
+
+    def from_sampled(self, graph: SampledGraph) -> tuple[Tensor, Tensor]:
+        """Return the same; ``like`` draws what it needs. See :meth:`Partition.from_sampled`."""
+        return self._draw(self.like.from_sampled(graph), graph.batch, graph.batch_size)
+
+    def _draw(self, like: tuple[Tensor, Tensor], batch: Tensor, batch_size: int) -> tuple[Tensor, Tensor]:
+        """Return random circles of the number and sizes of these."""
+        model, leader = like
         size = torch.bincount(model[1], minlength=leader.numel())
         ptr = cumsum(torch.bincount(batch, minlength=batch_size))
         document = batch[leader]

@@ -7,7 +7,6 @@ from typing import Any
 from socialgraph.errors import OptionError
 from socialgraph.partition.blocks import Blocks
 from socialgraph.partition.edge_circles import EdgeCircles
-from socialgraph.partition.expected_circles import ExpectedCircles
 from socialgraph.partition.k_core import KCore
 from socialgraph.partition.label_propagation import LabelPropagation
 from socialgraph.partition.leiden import Leiden
@@ -28,7 +27,6 @@ PARTITIONS: dict[str, type[Partition]] = {
     "blocks": Blocks,
     "whole": Whole,
     "sentences": Sentences,
-    "expected": ExpectedCircles,
     "random": RandomCircles,
     "metis": Metis,
     "louvain": Louvain,

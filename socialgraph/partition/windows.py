@@ -8,6 +8,7 @@ from torch_geometric.utils import cumsum
 
 from socialgraph.errors import OptionError, is_whole
 from socialgraph.partition.partition import Partition
+from socialgraph.partition.sampled import SampledGraph
 
 
 class Windows(Partition):
@@ -31,7 +32,6 @@ class Windows(Partition):
         OptionError: size < 1, before or after < 0, or k < 1.
     """
 
-    takes_lazy = True  # edges are ignored
     by_place = True
 
     def __init__(self, size: int = 128, before: int = 0, after: int = 0, k: int | None = None) -> None:
@@ -61,6 +61,10 @@ class Windows(Partition):
         circle = torch.repeat_interleave(end - start)
         rank = torch.arange(circle.numel(), device=batch.device) - cumsum(end - start)[circle]
         return torch.stack([start[circle] + rank, circle]), leader
+
+    def from_sampled(self, graph: SampledGraph) -> tuple[Tensor, Tensor]:
+        """Return the same without drawing an edge; see :meth:`Partition.from_sampled`."""
+        return self.forward(graph.batch.new_empty(2, 0), graph.batch, graph.batch_size)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(size={self.size}, before={self.before}, after={self.after}, k={self.k})"

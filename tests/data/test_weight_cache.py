@@ -33,7 +33,8 @@ def make(tiny_bert):
 
     def builder(cache, pattern=None):
         edges = SocialEdges([StaticDistance(), pattern or Counting(tiny_bert[0])])
-        return GraphBuilder(documents, tokens, statistics, edges, EdgeCircles(k=3), Windows(16), cache=cache)
+        parts = edges, EdgeCircles(k=3), Windows(16)
+        return GraphBuilder(documents, tokens, statistics, *parts, keep_edges=True, cache=cache)
 
     return builder
 

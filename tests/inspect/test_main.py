@@ -56,7 +56,7 @@ def test_a_document_with_a_model(world, capsys):
     patterns = [StaticDistance(), StaticCentrality(), DynamicDistance(), DynamicCentrality(world)]
     builder = GraphBuilder(
         documents, tokens, TermStatistics.of(tokens, documents), SocialEdges(patterns, sparsity=0.8),
-        EdgeCircles(k=3), Windows(16), lazy=False,
+        EdgeCircles(k=3), Windows(16), keep_edges=True,
     )  # fmt: skip
     graph = builder([("query", QUERY, "d3")])[0]
     score, without = scores_without(Socialformer.from_pretrained("model").eval(), graph)

@@ -226,7 +226,7 @@ def test_what_cannot_be_shown_is_said():
         report(batch[0], ["a"] * 70, without={99: 1.0})
     graph = batch[0]
     del graph.edge_index
-    with pytest.raises(InputError, match="lazy=False"):
+    with pytest.raises(InputError, match="keep_edges=True"):
         report(graph, ["a"] * 70)
 
 
@@ -333,7 +333,7 @@ def test_a_hostile_document_through_the_tokenizer(load):
     )
     tokens, documents = Tokens("minilm"), {"d": Document("d", text)}
     statistics = TermStatistics.count([tokens.document(documents["d"])], tokens.vocab_size)
-    builder = GraphBuilder(documents, tokens, statistics, social(), EdgeCircles(k=2), Windows(128), lazy=False)
+    builder = GraphBuilder(documents, tokens, statistics, social(), EdgeCircles(k=2), Windows(128), keep_edges=True)
     graph = builder([("q", "<script>", "d")])[0]
     words = tokens.words(graph.input_ids)
     tab = load(report(graph, words, "<script>", builder.edges))

@@ -14,13 +14,11 @@ import torch
 from graphs import HARD, Graph, clique, collate, from_pairs, random_document, random_graph
 from test_circles import circles_of
 from torch import Tensor
-from torch_geometric.data import Batch
 
-from socialgraph.edges import DynamicDistance, SocialEdges, StaticCentrality, StaticDistance
+from socialgraph.edges import SocialEdges, SocialGraph, StaticDistance
 from socialgraph.errors import OptionError
 from socialgraph.partition.communities import Communities
 from socialgraph.partition.edge_circles import EdgeCircles
-from socialgraph.partition.expected_circles import DrawnHopes, ExpectedCircles
 from socialgraph.partition.k_core import KCore
 from socialgraph.partition.label_propagation import LabelPropagation
 from socialgraph.partition.leiden import Leiden
@@ -37,7 +35,7 @@ LIBRARY = {"metis": "pymetis", "leiden": "igraph", "spectral": "sklearn"}
 CLUSTERINGS = ["metis", "louvain", "leiden", "label-propagation", "k-core", "spectral"]
 TWO_CLIQUES = ["two equal cliques", "two equal cliques, interleaved"]
 clusterings = pytest.mark.parametrize("name", CLUSTERINGS)
-shelf = pytest.mark.parametrize("name", [*CLUSTERINGS, "random", "expected", "sentences"])
+shelf = pytest.mark.parametrize("name", [*CLUSTERINGS, "random", "sentences"])
 
 
 def shelved(name: str, **options) -> Communities:
@@ -217,8 +215,8 @@ def test_a_missing_library_says_what_to_install(name: str, monkeypatch: pytest.M
 
 
 def test_names() -> None:
-    kinds = [Metis, Louvain, Leiden, LabelPropagation, KCore, Spectral, RandomCircles, ExpectedCircles, Sentences]
-    assert [PARTITIONS[name] for name in [*CLUSTERINGS, "random", "expected", "sentences"]] == kinds
+    kinds = [Metis, Louvain, Leiden, LabelPropagation, KCore, Spectral, RandomCircles, Sentences]
+    assert [PARTITIONS[name] for name in [*CLUSTERINGS, "random", "sentences"]] == kinds
     assert partition_resolver("metis", k=8).k == 8
     assert repr(Metis(8)) == "Metis(k=8, max_size=128, seed=0)"
     assert repr(Louvain(8, resolution=2.0)) == "Louvain(k=8, max_size=128, resolution=2.0, seed=0)"
@@ -399,15 +397,13 @@ def test_random_circles_differ_from_each_other() -> None:
     assert circles_of(RandomCircles(EdgeCircles(8, 10)), [longer])[0] != drawn
 
 
-def test_random_circles_take_what_their_model_takes() -> None:
-    assert RandomCircles().takes_lazy
-    assert not RandomCircles().needs_lazy
-    assert RandomCircles(ExpectedCircles()).needs_lazy
-    assert not RandomCircles(Louvain()).takes_lazy
+def test_random_circles_draw_what_their_model_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     one = random_document(200, 1)
     edges, batch = SocialEdges([StaticDistance()]), torch.zeros(200).long()
-    drawn = RandomCircles()(*edges(one)[:1], batch, 1, edges(one)[1])
-    assert all(torch.equal(a, b) for a, b in zip(RandomCircles()(edges.lazy(one), batch, 1), drawn, strict=True))
+    want = RandomCircles()(*edges(one)[:1], batch, 1, edges(one)[1])
+    monkeypatch.setattr(SocialGraph, "edges", lambda self: pytest.fail("all edges are drawn"))
+    got = RandomCircles().from_sampled(edges.sampled(one))
+    assert all(torch.equal(a, b) for a, b in zip(got, want, strict=True))
 
 
 # Sentences.
@@ -458,87 +454,3 @@ def test_sentences_of_random_texts() -> None:
                 want.append(text[start : end + 1])
                 start = end + 1
         assert sentences(Sentences(), text) == [sentence for sentence in want if len(sentence) > 1]
-
-
-# Expected circles.
-
-SAMPLER = SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance()], sparsity=0.8)
-
-
-def expected(expecting: np.ndarray, adjacency: np.ndarray, weight: np.ndarray, k: int, max_size: int) -> Circles:
-    """Expected circles, as the docstring says them."""
-    circles, free = [], np.ones(len(expecting), dtype=bool)
-    for _ in range(k):
-        if not free.any():
-            break
-        leader = int(np.where(free, expecting, -np.inf).argmax())
-        friends = reference.strongest(np.flatnonzero(adjacency[leader]).tolist(), leader, weight[leader])
-        members = sorted([leader, *friends[: max_size - 1]])
-        free[members] = False
-        if len(members) > 1:
-            circles.append((leader, members))
-    return circles
-
-
-@pytest.mark.parametrize(("k", "max_size"), [(16, 128), (4, 9), (200, 3)])
-def test_expected_circles_of_a_graph_that_draws_itself(k: int, max_size: int) -> None:
-    data = [random_document(length, length, coin_key=length) for length in (90, 0, 1, 2, 40, 300, 7, 33)]
-    batch = Batch.from_data_list(data)
-    for limit in (0, 1 << 20):
-        lazy = SAMPLER.lazy(batch)
-        lazy.dense_up_to = limit
-        found = ExpectedCircles(k, max_size)(lazy, batch.batch, batch.num_graphs)
-        for number, one in enumerate(data):
-            edge_index, edge_weight = SAMPLER(one)
-            adjacency, weight = Graph(edge_index, one.num_nodes, edge_weight).dense()
-            want = expected(SAMPLER.lazy(one).expected.numpy(), adjacency, weight, k, max_size)
-            own = batch.batch[found[1]] == number
-            start = int(batch.ptr[number])
-            assert (found[1][own] - start).tolist() == [leader for leader, _ in want]
-            circles = [found[0][0, found[0][1] == c] - start for c in own.nonzero().flatten().tolist()]
-            assert [nodes.tolist() for nodes in circles] == [members for _, members in want]
-
-
-def test_expected_circles_draw_k_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = random_document(3000, 1, vocabulary=500)
-    lazy = SocialEdges([StaticDistance(), StaticCentrality()]).lazy(one)
-    rows = []
-    group = type(next(iter(lazy.groups())))
-    hits = group.hits
-    monkeypatch.setattr(group, "hits", lambda self, *args: rows.append(args[1].numel()) or hits(self, *args))
-    monkeypatch.setattr(group, "dense", lambda self: pytest.fail("the whole graph is drawn"))
-    circles, leaders = ExpectedCircles(k=5)(lazy, torch.zeros(3000).long(), 1)
-    assert rows == [1] * 5
-    assert leaders.numel() == 5
-    assert torch.bincount(circles[1]).tolist() == [128] * 5
-
-
-def test_expected_circles_end_when_nobody_is_left_to_lead(monkeypatch: pytest.MonkeyPatch) -> None:
-    one, turns, circle = random_document(300, 1), [], DrawnHopes.circle
-    monkeypatch.setattr(DrawnHopes, "circle", lambda self, *args: turns.append(1) or circle(self, *args))
-    circles, _ = ExpectedCircles(k=10_000)(SAMPLER.lazy(one), torch.zeros(300).long(), 1)
-    assert circles[0].unique().numel() > 290
-    assert 3 <= len(turns) < 100
-
-
-@pytest.mark.parametrize(("k", "max_size"), [(16, 128), (4, 9)])
-def test_expected_circles_of_drawn_edges(k: int, max_size: int) -> None:
-    graphs = [*HARD.values(), random_graph(200, 0.07, 6), random_graph(50, 0.3, 7, "equal")]
-    for weighted in (True, False):
-        want = []
-        for graph in graphs:
-            adjacency, weight = graph.dense()
-            weight = weight if weighted else adjacency.astype(float)
-            strength = np.where(adjacency.any(0), (weight.astype(np.float32).astype(float) * adjacency).sum(0), -np.inf)
-            circles = expected(strength, adjacency, weight, k, max_size) if graph.num_nodes else []
-            want.append([circle for circle in circles if adjacency[circle[0]].any()])
-        assert circles_of(ExpectedCircles(k, max_size), graphs, weighted) == want
-
-
-def test_expected_circles_options() -> None:
-    for options in ({"k": 0}, {"max_size": 1}):
-        with pytest.raises(OptionError, match="must be at least"):
-            ExpectedCircles(**options)
-    assert ExpectedCircles.takes_lazy
-    assert ExpectedCircles.needs_lazy
-    assert repr(ExpectedCircles(3, 9)) == "ExpectedCircles(k=3, max_size=9)"

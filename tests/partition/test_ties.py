@@ -10,7 +10,7 @@ from torch import Tensor
 from torch_geometric.data import Batch
 
 from socialgraph.edges import SocialEdges, Uniform
-from socialgraph.partition import EdgeCircles, ExpectedCircles, KCore, Metis, NodeCircles, Partition
+from socialgraph.partition import EdgeCircles, KCore, Metis, NodeCircles, Partition
 from socialgraph.partition.ties import pair_coin, strongest_first
 
 LENGTH, DOCUMENTS, K = 4096, 6, 8
@@ -42,16 +42,16 @@ def assert_fair(circle_index: Tensor) -> None:
 
 
 @pytest.mark.parametrize("road", ["drawn row by row", "drawn as a whole", "edges", "edges without weights"])
-@pytest.mark.parametrize("partition", [EdgeCircles(K), NodeCircles(K), ExpectedCircles(K)], ids=repr)
+@pytest.mark.parametrize("partition", [EdgeCircles(K), NodeCircles(K)], ids=repr)
 def test_circles_of_random_friends_lie_everywhere(partition: Partition, road: str, strangers) -> None:
     batch, edge_index, edge_weight = strangers
     if road.startswith("edges"):
         weight = None if road.endswith("weights") else edge_weight
         circles, leaders = partition(edge_index, batch.batch, DOCUMENTS, weight)
     else:
-        lazy = SocialEdges([Uniform()]).lazy(batch)
-        lazy.dense_up_to = 0 if road == "drawn row by row" else LENGTH
-        circles, leaders = partition(lazy, batch.batch, DOCUMENTS)
+        sampled = SocialEdges([Uniform()]).sampled(batch)
+        sampled.dense_up_to = 0 if road == "drawn row by row" else LENGTH
+        circles, leaders = partition.from_sampled(sampled)
     assert leaders.numel() == DOCUMENTS * K
     assert circles.size(1) == DOCUMENTS * K * 128
     assert_fair(circles)
@@ -59,7 +59,7 @@ def test_circles_of_random_friends_lie_everywhere(partition: Partition, road: st
 
 def test_of_equal_friends_the_first_would_not() -> None:
     one = document([0] * LENGTH)
-    circles, _ = EdgeCircles(K, keep="first")(SocialEdges([Uniform()]).lazy(one), torch.zeros(LENGTH).long(), 1)
+    circles, _ = EdgeCircles(K, keep="first").from_sampled(SocialEdges([Uniform()]).sampled(one))
     with pytest.raises(AssertionError):
         assert_fair(circles)
 

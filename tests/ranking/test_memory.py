@@ -191,7 +191,7 @@ def program(folder):
     def social():  # everything drawn, so that the graph is what does not fit
         edges = SocialEdges([StaticDistance()], sparsity=0.3)
         parts = (builder.documents, builder.tokens, builder.statistics, edges, NodeCircles(k=2), Windows(100))
-        graphs = GraphBuilder(*parts, lazy=False)
+        graphs = GraphBuilder(*parts, keep_edges=True)
         some = {"q": dict.fromkeys(sorted(builder.documents)[:24], 1.0)}
         return lambda budget, **more: rerank(former, graphs, queries, some, budget, **options, **more)
 

@@ -272,8 +272,6 @@ def options() -> Iterator[tuple[str, str, Callable[[str], Any]]]:
         ("EdgeCircles", "k"): lambda _, x: partition.EdgeCircles(k=x),
         ("EdgeCircles", "max_size"): lambda _, x: partition.EdgeCircles(max_size=x),
         ("NodeCircles", "k"): lambda _, x: partition.NodeCircles(k=x),
-        ("ExpectedCircles", "k"): lambda _, x: partition.ExpectedCircles(k=x),
-        ("ExpectedCircles", "max_size"): lambda _, x: partition.ExpectedCircles(max_size=x),
         ("Blocks", "size"): lambda _, x: partition.Blocks(x),
         ("Blocks", "segment"): lambda _, x: partition.Blocks(segment=x),
         ("Blocks", "forced"): lambda _, x: partition.Blocks(forced=x),

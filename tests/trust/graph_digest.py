@@ -40,7 +40,6 @@ from socialgraph.edges import (
 from socialgraph.partition import (
     Blocks,
     EdgeCircles,
-    ExpectedCircles,
     KCore,
     NodeCircles,
     Partition,
@@ -132,7 +131,6 @@ def partitions() -> dict[str, Partition]:
         "edge": EdgeCircles(),
         "node": NodeCircles(),
         "first": EdgeCircles(keep="first"),
-        "expected": ExpectedCircles(),
         "random": RandomCircles(NodeCircles(k=8)),
         "windows": Windows(128),
         "blocks": Blocks(),
@@ -173,7 +171,7 @@ def compute(
         drawn = [Drawn(edges, batch) for batch in (batches if name in CIRCLES_OF else short)]
         found[f"{name}: edges"] = digest([graph.local(graph.edge_index) for graph in drawn])
         found[f"{name}: probabilities"] = digest([graph.edge_weight for graph in drawn])
-        found[f"{name}: expected degrees"] = digest([graph.lazy.expected for graph in drawn])
+        found[f"{name}: expected degrees"] = digest([graph.sampled.expected for graph in drawn])
         if name in CIRCLES_OF:
             for kind, partition in partitions().items():
                 circles = [graph.circles(partition) for graph in drawn]
@@ -187,8 +185,8 @@ class Drawn:
 
     def __init__(self, edges: SocialEdges, batch: Batch) -> None:
         self.batch = batch
-        self.lazy = edges.lazy(batch)
-        self.edge_index, self.edge_weight = self.lazy.edges()
+        self.sampled = edges.sampled(batch)
+        self.edge_index, self.edge_weight = self.sampled.edges()
 
     def local(self, node: Tensor) -> Tensor:
         """Return places in the document for node ids."""
@@ -196,8 +194,7 @@ class Drawn:
 
     def circles(self, partition: Partition) -> tuple[Tensor, Tensor]:
         """Return members and circles, counted within their document, ``[2, M]``, and leaders ``[C]``."""
-        edges, weight = (self.lazy, None) if partition.takes_lazy else (self.edge_index, self.edge_weight)
-        (node, circle), leader = partition(edges, self.batch.batch, self.batch.num_graphs, weight)
+        (node, circle), leader = partition.from_sampled(self.sampled)
         home = self.batch.batch[leader]
         first = torch.searchsorted(home, home)
         number = torch.arange(leader.numel(), device=leader.device) - first

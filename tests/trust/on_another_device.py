@@ -49,15 +49,13 @@ def of_recipe(backbone: str, recipe: str) -> list[str]:
 
 
 def of_circles(backbone: str, edges: str = "social", partition: str = "edge") -> list[str]:
-    """Return which graphs differ, drawn whole and, where that can be, not."""
+    """Return which graphs differ, with and without their edges."""
     own = RANDOM if partition == "random" else ()
     made = both("socialformer", backbone, f"edges={edges}", f"partition={partition}", *own)
     found = of_graphs(*(recipe.graph(*FOUR) for recipe in made))
-    if made[0].builder.lazy is None:
-        for recipe in made:
-            recipe.builder.lazy = True
-        found += of_graphs(*(recipe.graph(*FOUR) for recipe in made))
-    return found
+    for recipe in made:
+        recipe.builder.keep_edges = True
+    return found + of_graphs(*(recipe.graph(*FOUR) for recipe in made))
 
 
 def of_graphs(here, there) -> list[str]:

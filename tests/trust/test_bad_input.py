@@ -126,7 +126,7 @@ class World:
         self.tokens._documents.__init__(1 << 20)  # ids mean other texts now
         statistics = TermStatistics.of(self.tokens, documents)
         builder = GraphBuilder(
-            documents, self.tokens, statistics, self.edges, EdgeCircles(k=4, max_size=12), Windows(16), lazy=False
+            documents, self.tokens, statistics, self.edges, EdgeCircles(k=4, max_size=12), Windows(16), keep_edges=True
         )
         run = rerank(self.model, builder, queries, candidates, progress=False)
         assert {q: set(d) for q, d in run.items()} == {q: set(d) for q, d in candidates.items()}

@@ -38,8 +38,8 @@ from socialgraph.edges import (
 )
 from socialgraph.edges.affinity import LowRank, mix
 from socialgraph.edges.coins import node_hashes, toss
-from socialgraph.edges.lazy import LazyGraph
 from socialgraph.edges.social import scale
+from socialgraph.edges.social_graph import SocialGraph
 from socialgraph.partition import EdgeCircles, NodeCircles, Windows, partition_resolver
 from socialgraph.partition.resolver import PARTITIONS
 
@@ -158,14 +158,14 @@ def drawn(edges, documents):
     """Return for each document P, expected degrees, edges and their weights."""
     batch = Batch.from_data_list(documents)
     with torch.no_grad():
-        lazy = edges.lazy(batch)
-        edge_index, edge_weight = lazy.edges()
-        matrices = lazy.probability.dense()
+        sampled = edges.sampled(batch)
+        edge_index, edge_weight = sampled.edges()
+        matrices = sampled.probability.dense()
     found = []
     for number, (start, end) in enumerate(zip(batch.ptr[:-1].tolist(), batch.ptr[1:].tolist(), strict=True)):
         own = batch.batch[edge_index[0]] == number
         found.append(
-            (matrices[number].clamp(max=1.0), lazy.expected[start:end], edge_index[:, own] - start, edge_weight[own])
+            (matrices[number].clamp(max=1.0), sampled.expected[start:end], edge_index[:, own] - start, edge_weight[own])
         )
     return found
 
@@ -234,18 +234,18 @@ def test_an_edge_is_a_coin_below_its_probability(data):
     batch = Batch.from_data_list(documents)
     edges = data.draw(mixtures())
     with torch.no_grad():
-        lazy = edges.lazy(batch)
+        sampled = edges.sampled(batch)
         expected = []
-        for start, p in zip(batch.ptr.tolist(), lazy.probability.dense(), strict=False):
+        for start, p in zip(batch.ptr.tolist(), sampled.probability.dense(), strict=False):
             ids = torch.arange(start, start + len(p))
-            coins = toss(lazy.lower[ids][:, None], lazy.higher[ids][None, :])
+            coins = toss(sampled.lower[ids][:, None], sampled.higher[ids][None, :])
             upper = ((coins < p * COIN_SIDES) & (ids[:, None] < ids[None, :])).nonzero() + start
             expected.append(torch.cat([upper, upper.flip(1)]))
         expected = torch.cat(expected)
         expected = expected[torch.argsort(expected[:, 0] * 10_000 + expected[:, 1])].T
         for dense_up_to in (4096, 0):
-            lazy.dense_up_to = dense_up_to
-            assert torch.equal(lazy.edges()[0], expected)
+            sampled.dense_up_to = dense_up_to
+            assert torch.equal(sampled.edges()[0], expected)
 
 
 @cases(40)
@@ -258,7 +258,7 @@ def test_a_coin_close_to_its_threshold_is_decided_exactly(size, key, gain, rando
     gain = torch.tensor([gain], dtype=torch.float64)
     p = LowRank(batch, ptr, (toss(lower[0], higher) + beside.double() / 16) / COIN_SIDES / gain, gain)
     for dense_up_to in (4096, 0):
-        row, column = LazyGraph(p, torch.tensor([key]), dense_up_to=dense_up_to).edges()[0]
+        row, column = SocialGraph(p, torch.tensor([key]), dense_up_to=dense_up_to).edges()[0]
         expected = (beside > 0) & (torch.arange(size) > 0)
         assert column[row == 0].tolist() == expected.nonzero().flatten().tolist()
         assert row[column == 0].tolist() == column[row == 0].tolist()
@@ -267,15 +267,15 @@ def test_a_coin_close_to_its_threshold_is_decided_exactly(size, key, gain, rando
 # --- circles ---------------------------------------------------------------------------------------------------------
 
 
-def circles(partition, edges, documents, lazily):
+def circles(partition, edges, documents, sampled):
     """Return circles and leaders of each document, in its own places."""
     batch = Batch.from_data_list(documents)
     with torch.no_grad():
-        source = edges.lazy(batch) if isinstance(edges, SocialEdges) else None
-        stored = edges(batch)
-        lazily = source is not None and (partition.needs_lazy or (lazily and partition.takes_lazy))
-        layout = (source, None) if lazily else stored
-        (node, circle), leader = partition(layout[0], batch.batch, batch.num_graphs, layout[1])
+        if sampled and isinstance(edges, SocialEdges):
+            (node, circle), leader = partition.from_sampled(edges.sampled(batch))
+        else:
+            edge_index, edge_weight = edges(batch)
+            (node, circle), leader = partition(edge_index, batch.batch, batch.num_graphs, edge_weight)
     home, found = batch.batch[leader], []
     for number, start in enumerate(batch.ptr[:-1].tolist()):
         own = home[circle] == number
@@ -343,10 +343,10 @@ class Builders:
         self.documents[name] = Document(name, text)
         return (f"q {query}{spice}", query, name)
 
-    def make(self, edges=None, circles=None, lazy=None, device="cpu"):
+    def make(self, edges=None, circles=None, keep=False, device="cpu"):
         circles = EdgeCircles(k=5, max_size=20) if circles is None else circles
         own = (self.documents, self.tokens, self.statistics, edges or self.edges)
-        return GraphBuilder(*own, circles, Windows(64), lazy=lazy, cache=self.cache, device=device)
+        return GraphBuilder(*own, circles, Windows(64), keep_edges=keep, cache=self.cache, device=device)
 
 
 @pytest.fixture(scope="module")
@@ -371,14 +371,14 @@ def test_a_text_has_the_same_graph_in_every_batch(builders):
         pairs = [builders.pair(*text) for text in texts]
         edges = data.draw(st.sampled_from([builders.edges, builders.edges, builders.learned]))
         circles = data.draw(st.sampled_from([EdgeCircles(k=5, max_size=20), NodeCircles(k=3, max_size=6)]))
-        drawing = builders.make(edges, circles, lazy=False)
+        drawing = builders.make(edges, circles, keep=True)
         expected = [drawing([pair])[0] for pair in pairs]
         for some in data.draw(batches(len(pairs))):
-            lazy = data.draw(st.booleans())
+            keep = data.draw(st.booleans())
             enabled = data.draw(st.booleans())
             with threads(data.draw(st.sampled_from([1, 2]))), torch.autocast("cpu", torch.bfloat16, enabled=enabled):
-                batch = builders.make(edges, circles, lazy)([pairs[number] for number in some])
-            assert_same(expected, batch, some, edges=not lazy)
+                batch = builders.make(edges, circles, keep)([pairs[number] for number in some])
+            assert_same(expected, batch, some, edges=keep)
 
     check()
 
@@ -387,16 +387,16 @@ def test_a_long_text_has_the_same_graph_among_short_ones(builders):
     texts = [("w1 w7", spoken(1, 3000)), ("w1 w7", "w3 " * 3000), ("w191", spoken(2, 2100)), ("w5", "w5"), ("w5", "")]
     pairs = [builders.pair(*text) for text in texts]
     for circles in (EdgeCircles(k=8, max_size=64), NodeCircles(k=8, max_size=64)):
-        expected = [builders.make(circles=circles, lazy=False)([pair])[0] for pair in pairs]
-        for lazy in (True, False):
-            batch = builders.make(circles=circles, lazy=lazy)(pairs[::-1])
-            assert_same(expected, batch, range(len(pairs))[::-1], edges=not lazy)
+        expected = [builders.make(circles=circles, keep=True)([pair])[0] for pair in pairs]
+        for keep in (True, False):
+            batch = builders.make(circles=circles, keep=keep)(pairs[::-1])
+            assert_same(expected, batch, range(len(pairs))[::-1], edges=keep)
 
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_worker_builds_the_same_graph(builders, workers):
     pairs = [builders.pair(query, spoken(seed, 40 * seed + 1)) for seed in range(6) for query in ("w1 w7", "w9")]
-    builder = builders.make(lazy=False)
+    builder = builders.make(keep=True)
     expected = [builder([pair])[0] for pair in pairs]
     order = [7, 2, 11, 0, 5, 5, 9, 1]
     loader = DataLoader([pairs[i] for i in order], batch_size=3, collate_fn=builder.ahead, num_workers=workers)
@@ -451,7 +451,7 @@ def test_a_gpu_builds_the_same_graph_of_a_text(builders):
     texts = [("w1 w7", spoken(1, 3000)), ("w1 w7", spoken(3, 300)), ("w191", spoken(2, 2100)), ("w5", "w5"), ("w5", "")]
     pairs = [builders.pair(*text) for text in texts]
     for circles in (EdgeCircles(k=8, max_size=64), NodeCircles(k=8, max_size=64)):
-        expected = [builders.make(circles=circles, lazy=False)([pair])[0] for pair in pairs]
-        for lazy in (True, False):
-            batch = builders.make(circles=circles, lazy=lazy, device="cuda")(pairs[::-1])
-            assert_same(expected, batch, range(len(pairs))[::-1], edges=not lazy)
+        expected = [builders.make(circles=circles, keep=True)([pair])[0] for pair in pairs]
+        for keep in (True, False):
+            batch = builders.make(circles=circles, keep=keep, device="cuda")(pairs[::-1])
+            assert_same(expected, batch, range(len(pairs))[::-1], edges=keep)

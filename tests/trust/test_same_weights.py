@@ -46,7 +46,8 @@ def builder(cache):
     documents, tokens = texts(), Tokens()
     patterns = [StaticDistance(), StaticCentrality(), DynamicDistance(), DynamicCentrality()]
     statistics = TermStatistics.of(tokens, documents)
-    return GraphBuilder(documents, tokens, statistics, SocialEdges(patterns), EdgeCircles(), Windows(128), cache=cache)
+    parts = SocialEdges(patterns), EdgeCircles(), Windows(128)
+    return GraphBuilder(documents, tokens, statistics, *parts, keep_edges=True, cache=cache)
 
 
 def pairs():

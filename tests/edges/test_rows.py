@@ -1,4 +1,4 @@
-"""The lazy graph: its blocks, rows and bounds are those of the probabilities and coins, edge by edge."""
+"""Rows of a social graph: all ways to draw them are those of probabilities and coins, edge by edge; and bounds hold."""
 
 from __future__ import annotations
 
@@ -15,10 +15,22 @@ from scipy import stats
 from test_sampler import DOCUMENTS, MIXTURES, OwnPattern
 from torch_geometric.data import Batch, Data
 
-from socialgraph.edges import COIN_SIDES, DynamicDistance, SocialEdges, StaticCentrality, StaticDistance, Uniform
-from socialgraph.edges import lazy as lazy_module
+from socialgraph.edges import (
+    COIN_SIDES,
+    DynamicDistance,
+    SocialEdges,
+    SocialGraph,
+    StaticCentrality,
+    StaticDistance,
+    Uniform,
+    exact_rows,
+    filtered_rows,
+    social_graph,
+)
 from socialgraph.edges.coins import node_hashes, toss
-from socialgraph.edges.lazy import LazyGraph, upper_tail
+from socialgraph.edges.exact_rows import upper_tail
+from socialgraph.edges.filtered_rows import FilteredRows
+from socialgraph.edges.fused import fused
 
 SAMPLERS = {
     **{name: SocialEdges(patterns, sparsity=0.8) for name, patterns in MIXTURES.items()},
@@ -29,10 +41,10 @@ SAMPLERS = {
 }
 
 
-def written_out(lazy: LazyGraph, data: list[Data]) -> list[np.ndarray]:
+def written_out(graph: SocialGraph, data: list[Data]) -> list[np.ndarray]:
     """Each document's adjacency matrix: its coins against its probabilities in float64, nothing else."""
     matrices = []
-    for one, p in zip(data, lazy.probability.dense(), strict=True):
+    for one, p in zip(data, graph.probability.dense(), strict=True):
         n = int(one.num_nodes)
         lower, higher = node_hashes(one.coin_key.expand(n), torch.arange(n))
         coin = toss(lower[:, None], higher[None, :]).double()
@@ -41,53 +53,54 @@ def written_out(lazy: LazyGraph, data: list[Data]) -> list[np.ndarray]:
     return matrices
 
 
-def drawn(lazy: LazyGraph, data: list[Data], how: str) -> list[np.ndarray]:
-    """The same by one of the lazy graph's ways."""
+def drawn(graph: SocialGraph, data: list[Data], how: str) -> list[np.ndarray]:
+    """The same by one of the graph's ways."""
     matrices = [np.zeros((int(one.num_nodes),) * 2, dtype=bool) for one in data]
-    for group in lazy.groups():
-        documents = lazy.batch[group.node[:, 0]].tolist()
+    for group in graph.groups():
+        documents = graph.batch[group.node[:, 0]].tolist()
         everybody = torch.arange(group.width).expand(len(documents), -1)
         d, w = torch.arange(len(documents)).repeat_interleave(group.width), everybody.flatten()
-        if how == "dense":
-            hits = group.dense()
+        if how == "matrix":
+            found = group.matrix()
         elif how == "rows":
-            hits = group.hits(d, w).view(-1, group.width, group.width)
+            found = group.friends(d, w).view(-1, group.width, group.width)
         else:  # columns in any order, one of them twice
             order = torch.randperm(group.width, generator=torch.Generator().manual_seed(0))
             order = torch.cat([order, order[:1]])
-            hits = torch.empty(len(documents), group.width, group.width, dtype=torch.int32)
-            hits[:, :, order] = group.hits(d, w, order.expand(len(documents), -1)).view(len(documents), group.width, -1)
-        assert set(hits.unique().tolist()) <= {0, 1}
+            found = torch.empty(len(documents), group.width, group.width, dtype=torch.int32)
+            mixed = group.friends(d, w, order.expand(len(documents), -1))
+            found[:, :, order] = mixed.view(len(documents), group.width, -1)
+        assert set(found.unique().tolist()) <= {0, 1}
         for number, name in enumerate(documents):
             n = len(matrices[name])
-            matrices[name] = hits[number, :n, :n].bool().numpy()
-            assert not hits[number, n:].any(), "nobody's place has no friend"
-            assert not hits[number, :, n:].any()
+            matrices[name] = found[number, :n, :n].bool().numpy()
+            assert not found[number, n:].any(), "the pad has no friend"
+            assert not found[number, :, n:].any()
     return matrices
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
-@pytest.mark.parametrize("how", ["dense", "rows", "columns"])
+@pytest.mark.parametrize("how", ["matrix", "rows", "columns"])
 def test_every_way_draws_the_coins_as_written_out(name: str, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     data = [one.clone() for one in DOCUMENTS.values()]
     for key, one in enumerate(data):
         one.coin_key = torch.tensor([11 * key])
-    lazy = SAMPLERS[name].lazy(Batch.from_data_list(data))
+    graph = SAMPLERS[name].sampled(Batch.from_data_list(data))
     for group_bytes, block_pairs in ((1, 1), (1 << 25, 1 << 18), (1 << 30, 1 << 26)):
-        monkeypatch.setitem(lazy_module.GROUP_BYTES, "cpu", group_bytes)
-        monkeypatch.setitem(lazy_module.BLOCK_PAIRS, "cpu", block_pairs)
-        for found, want in zip(drawn(lazy, data, how), written_out(lazy, data), strict=True):
+        monkeypatch.setitem(social_graph.GROUP_BYTES, "cpu", group_bytes)
+        monkeypatch.setitem(exact_rows.BLOCK_PAIRS, "cpu", block_pairs)
+        for found, want in zip(drawn(graph, data, how), written_out(graph, data), strict=True):
             assert np.array_equal(found, want)
 
 
 @pytest.mark.parametrize("dense_up_to", [0, 4096])
 def test_all_edges(dense_up_to: int) -> None:
     data = [random_document(length, length, coin_key=length) for length in (0, 300, 1, 150, 2, 299)]
-    lazy = SAMPLERS["three"].lazy(Batch.from_data_list(data))
-    lazy.dense_up_to = dense_up_to
-    edge_index, edge_weight = lazy.edges()
+    graph = SAMPLERS["three"].sampled(Batch.from_data_list(data))
+    graph.dense_up_to = dense_up_to
+    edge_index, edge_weight = graph.edges()
     start, rows, weights = 0, [], []
-    for matrix, p in zip(written_out(lazy, data), lazy.probability.dense(), strict=True):
+    for matrix, p in zip(written_out(graph, data), graph.probability.dense(), strict=True):
         ends = matrix.nonzero()
         rows.append(np.stack(ends) + start)
         weights.append(np.minimum(p.numpy(), 1.0)[ends].astype(np.float32))
@@ -103,29 +116,30 @@ def test_coins_that_fall_next_to_the_threshold() -> None:
     for i, j in ((0, 1), (3, 38), (20, 21)):
         coin = int(toss(lower[i], higher[j]))
         for side, want in ((0.0, False), (-0.01, False), (0.01, True)):
-            lazy = SocialEdges([Uniform()]).lazy(data)
-            lazy.probability.constant.fill_((coin + side) / COIN_SIDES)
-            (group,) = lazy.groups()
-            assert bool(group.dense()[0, i, j]) == bool(group.hits(torch.tensor([0]), torch.tensor([j]))[0, i]) == want
+            graph = SocialEdges([Uniform()]).sampled(data)
+            graph.probability.constant.fill_((coin + side) / COIN_SIDES)
+            (group,) = graph.groups()
+            row = group.friends(torch.tensor([0]), torch.tensor([j]))[0]
+            assert bool(group.matrix()[0, i, j]) == bool(row[i]) == want
 
 
 def test_deciding_everything_exactly_changes_nothing() -> None:
     data = random_document(120, 3, coin_key=2)
-    (group,) = SAMPLERS["three"].lazy(data).groups()
-    want = group.dense()
+    (group,) = SAMPLERS["three"].sampled(data).groups()
+    want = group.matrix()
     group.error = torch.full_like(group.error, 1e9)
-    assert torch.equal(group.dense(), want)
-    assert torch.equal(group.hits(torch.zeros(120).long(), torch.arange(120)), want[0, :120].int())
+    assert torch.equal(group.matrix(), want)
+    assert torch.equal(group.friends(torch.zeros(120).long(), torch.arange(120)), want[0, :120].int())
 
 
 def test_thresholds_are_off_by_no_more_than_they_say() -> None:
     data = random_document(200, 4, coin_key=9)
     for sampler in SAMPLERS.values():
-        lazy = sampler.lazy(data)
-        (group,) = lazy.groups()
-        if not group.fast:
+        graph = sampler.sampled(data)
+        (group,) = graph.groups()
+        if not isinstance(group, FilteredRows):
             continue
-        (p,) = lazy.probability.dense()
+        (p,) = graph.probability.dense()
         place = group.place[:-1].long()
         float32 = group.column[0, None, :-1] + group.gain[0] * group.kernel[(place[:, None] - place).abs()]
         float32 = float32 + group.row[0, :-1, None]
@@ -170,11 +184,11 @@ def test_unequal_coins_and_means_that_are_too_high() -> None:
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_degrees_keep_their_bound(name: str) -> None:
     data = [random_document(length, length, coin_key=length) for length in (2, 40, 300)]
-    lazy = SAMPLERS[name].lazy(Batch.from_data_list(data))
-    expected = torch.cat([p.clamp(max=1.0).sum(1) for p in lazy.probability.dense()])
-    assert (lazy.expected >= expected - 1e-6).all()
-    degree = torch.from_numpy(np.concatenate([matrix.sum(1) for matrix in written_out(lazy, data)]))
-    for group in lazy.groups():
+    graph = SAMPLERS[name].sampled(Batch.from_data_list(data))
+    expected = torch.cat([p.clamp(max=1.0).sum(1) for p in graph.probability.dense()])
+    assert (graph.expected >= expected - 1e-6).all()
+    degree = torch.from_numpy(np.concatenate([matrix.sum(1) for matrix in written_out(graph, data)]))
+    for group in graph.groups():
         bound = group.degree_bound()
         others = group.inside.sum(1, keepdim=True) - 1
         assert (bound >= torch.where(group.inside, degree[group.node], 0)).all()
@@ -184,10 +198,10 @@ def test_degrees_keep_their_bound(name: str) -> None:
 
 def test_the_bound_is_worth_something() -> None:
     data = random_document(4000, 1, vocabulary=300)
-    lazy = SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance()]).lazy(data)
-    (group,) = lazy.groups()
+    graph = SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance()]).sampled(data)
+    (group,) = graph.groups()
     bound = group.degree_bound()[0, :-1]
-    assert (bound < lazy.expected.max()).sum() > 2000  # half of the nodes need never be looked at
+    assert (bound < graph.expected.max()).sum() > 2000  # half of the nodes need never be looked at
 
 
 @pytest.mark.skipif(
@@ -195,13 +209,13 @@ def test_the_bound_is_worth_something() -> None:
 )
 def test_fused_kernel_draws_the_same_edges() -> None:
     patterns = dict(SAMPLERS["three"].patterns.items())
-    plain, fused = (SocialEdges(patterns, compile=compiled) for compiled in (False, True))
-    assert "compile=True" in repr(fused)
+    plain, kernel = (SocialEdges(patterns, compile=compiled) for compiled in (False, True))
+    assert "compile=True" in repr(kernel)
     for lengths in ((300,), (0, 2, 150, 300, 299, 1), (700, 40)):
         batch = Batch.from_data_list([random_document(n, n, coin_key=7 * n) for n in lengths])
         with warnings.catch_warnings():
             warnings.filterwarnings("error", message="coins are tossed without")
-            found = fused(batch)
+            found = kernel(batch)
         for mine, want in zip(found, plain(batch), strict=True):
             assert torch.equal(mine, want)
 
@@ -220,14 +234,14 @@ def wrong(function: Callable, dynamic: bool) -> Callable:
 @pytest.mark.parametrize(("compiler", "why"), [(cannot, "no compiler here"), (wrong, "not do what its parts do")])
 def test_without_a_fused_kernel_edges_are_the_same(monkeypatch: pytest.MonkeyPatch, compiler, why: str) -> None:
     monkeypatch.setattr(torch, "compile", compiler)
-    lazy_module.fused.cache_clear()
+    fused.cache_clear()
     one, patterns = random_document(300, 3), dict(SAMPLERS["three"].patterns.items())
     with pytest.warns(UserWarning, match=rf"coins are tossed without a fused kernel, which is slower \(.*{why}\)"):
         found = SocialEdges(patterns, compile=True)(one)
-    lazy_module.fused.cache_clear()
+    fused.cache_clear()
     assert all(torch.equal(x, y) for x, y in zip(found, SocialEdges(patterns, compile=False)(one), strict=True))
 
 
 def test_on_a_cpu_nothing_is_compiled_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lazy_module, "fused", lambda *_: pytest.fail("compiled"))
+    monkeypatch.setattr(filtered_rows, "fused", lambda *_: pytest.fail("compiled"))
     assert SocialEdges(dict(SAMPLERS["three"].patterns.items()))(random_document(50, 1))[0].numel() > 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 import re
 from collections.abc import Callable
 
@@ -14,7 +13,9 @@ from torch_geometric.data import Batch, Data
 from socialgraph.edges.affinity import Affinity
 from socialgraph.edges.pattern import Centrality, Pattern
 from socialgraph.edges.social import SocialEdges
-from socialgraph.errors import LawError, OptionError
+from socialgraph.errors import OptionError
+from socialgraph.testing.documents import hard_documents
+from socialgraph.testing.laws import check_laws, global_generators_touched, repr_names_every_argument
 
 #: how far values may be off: factors are rounded to multiples of 2^-22, and a pair has several
 TOLERANCE = 1e-5
@@ -43,59 +44,8 @@ def check_pattern(pattern: Pattern, device: torch.device | str = "cpu") -> None:
     """
     if not isinstance(pattern, Pattern):
         raise OptionError(f"check_pattern takes an instance of a Pattern, such as MyPattern(), got {pattern!r}")
-    graphs = hard_documents(torch.device(device))
     with torch.no_grad():  # as SocialEdges asks
-        for law in LAWS:
-            for name, graph in graphs.items():
-                try:
-                    offence = law(copy.deepcopy(pattern).to(device), graph.clone())
-                except Exception as error:  # whatever the pattern raises, the message says where
-                    offence = f"it raises {type(error).__name__}: {error}"
-                    raise LawError(pattern, law.__name__.replace("_", " "), name, offence) from error
-                if offence:
-                    raise LawError(pattern, law.__name__.replace("_", " "), name, offence)
-
-
-# --- documents ------------------------------------------------------------------------------------
-
-
-def document(words: list[int], query: list[int], tfidf: list[float]) -> Data:
-    """Return a pair as patterns see it: what a :class:`socialgraph.data.DocumentGraph` has."""
-    return Data(
-        input_ids=torch.tensor(words, dtype=torch.long),
-        query_ids=torch.tensor(query, dtype=torch.long),
-        query_length=torch.tensor([len(query)]),
-        tfidf=torch.tensor(tfidf, dtype=torch.float32),
-        coin_key=torch.tensor([sum(words) + 1]),
-        num_nodes=len(words),
-    )
-
-
-def hard_documents(device: torch.device) -> dict[str, Data]:
-    """Return the documents, and batches of them, that patterns are checked on."""
-    generator = torch.Generator().manual_seed(0)
-
-    def random(length: int, query: list[int], vocabulary: int = 90) -> Data:
-        words = 10 + torch.randint(vocabulary, (length,), generator=generator)
-        weights = -torch.rand(length, generator=generator).log() * 3.0  # many small, few large
-        return document(words.tolist(), query, weights.tolist())
-
-    graphs = {
-        "empty": document([], [20], []),
-        "one word": document([20], [20], [1.5]),
-        "two words": document([20, 30], [30], [2.0, 0.5]),
-        "one word, repeated": document([25] * 12, [40], [1.0] * 12),
-        "nothing but the query's word": document([40] * 15, [40], [2.0] * 15),
-        "no word of the query": random(40, [5]),
-        "no weight": document(list(range(30, 60)), [33, 34], [0.0] * 30),
-        "few words": random(7, [20, 21, 20]),
-        "some words": random(90, [20, 21, 22], vocabulary=30),
-        "long": random(200, [20, 30, 40, 50]),
-    }
-    graphs["two empty documents"] = Batch.from_data_list([graphs["empty"], graphs["empty"]])
-    some = list(graphs.values())
-    graphs["batch of unequal documents"] = Batch.from_data_list([*some[:6], some[0], *some[9:5:-1], some[0]])
-    return {name: graph.to(device) for name, graph in graphs.items()}
+        check_laws(copy.deepcopy(pattern).to(device), LAWS, hard_documents(torch.device(device)))
 
 
 # --- laws -----------------------------------------------------------------------------------------
@@ -111,18 +61,6 @@ def it_has_a_name_for_graphs(pattern: Pattern, graph: Data) -> str | None:
         return f"the name {name!r} is taken"
     if re.search("batch|index|face|adj|ptr", name):
         return f"the name {name!r} means something to PyG: choose one without batch, index, face, adj and ptr"
-    return None
-
-
-def repr_names_every_argument(pattern: Pattern, graph: Data) -> str | None:
-    """``repr`` prints every constructor argument."""
-    text = repr(pattern)
-    for name, parameter in inspect.signature(type(pattern)).parameters.items():
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            continue
-        wanted = f"{name}={getattr(pattern, name)!r}" if hasattr(pattern, name) else f"{name}="
-        if wanted not in text:
-            return f"repr must say {wanted!r}, got {text!r}"
     return None
 
 
@@ -146,7 +84,7 @@ def values_lie_between_0_and_1(pattern: Pattern, graph: Data) -> str | None:
     for number, matrix in enumerate(matrices(pattern(graph))):
         wrong = ~((matrix >= -TOLERANCE) & (matrix <= 1.0 + TOLERANCE))
         if bool(wrong.any()):
-            return f"{told(matrix, wrong, number)}, not in [0, 1]"
+            return f"{in_words(matrix, wrong, number)}, not in [0, 1]"
     return None
 
 
@@ -156,7 +94,7 @@ def who_comes_first_does_not_matter(pattern: Pattern, graph: Data) -> str | None
         wrong = (matrix - matrix.T).abs() > TOLERANCE
         if bool(wrong.any()):
             i, j = wrong.nonzero()[0].tolist()
-            return f"{told(matrix, wrong, number)}, P({j}, {i}) = {float(matrix[j, i]):.6g}"
+            return f"{in_words(matrix, wrong, number)}, P({j}, {i}) = {float(matrix[j, i]):.6g}"
     return None
 
 
@@ -171,12 +109,13 @@ def the_graph_stays_as_it_is(pattern: Pattern, graph: Data) -> str | None:
 
 
 def the_same_graph_gets_the_same_values(pattern: Pattern, graph: Data) -> str | None:
-    """Two calls give the same P, to the last bit, and nothing is drawn at random."""
-    state = torch.get_rng_state()
-    offence = difference(matrices(pattern(graph)), matrices(pattern(graph)), 0.0, "at the first call", "at the second")
-    if not offence and not torch.equal(state, torch.get_rng_state()):
-        return "it draws from the global generator of torch; a pattern is a probability, edges are drawn later"
-    return offence
+    """Two calls give the same P, to the last bit."""
+    return difference(matrices(pattern(graph)), matrices(pattern(graph)), 0.0, "at the first call", "at the second")
+
+
+def global_random_numbers_stay_as_they_are(pattern: Pattern, graph: Data) -> str | None:
+    """Nothing is drawn at random: a pattern is a probability, edges are drawn later, by coins of their own."""
+    return global_generators_touched(lambda: matrices(pattern(graph)))
 
 
 def a_batch_is_its_documents_alone(pattern: Pattern, graph: Data) -> str | None:
@@ -209,7 +148,7 @@ def blocks_are_the_pairs(pattern: Pattern, graph: Data) -> str | None:
         wrong = (found[inside, inside] - matrix.cpu().triu(1)).abs() > TOLERANCE
         if bool(wrong.any()):
             i, j = wrong.nonzero()[0].tolist()
-            return f"{told(matrix, wrong, number)} as a pair, {float(found[inside, inside][i, j]):.6g} in its block"
+            return f"{in_words(matrix, wrong, number)} as a pair, {float(found[inside, inside][i, j]):.6g} in its block"
     return None
 
 
@@ -241,7 +180,7 @@ def no_pair_exceeds_the_highest(pattern: Pattern, graph: Data) -> str | None:
     for number, matrix in enumerate(matrices(affinity)):
         wrong = matrix > highest[number] + TOLERANCE
         if bool(wrong.any()):
-            return f"{told(matrix, wrong, number)}, highest says {float(highest[number]):.6g}"
+            return f"{in_words(matrix, wrong, number)}, highest says {float(highest[number]):.6g}"
     return None
 
 
@@ -264,9 +203,8 @@ def edges_can_be_drawn_from_it_alone(pattern: Pattern, graph: Data) -> str | Non
         wrong = (chance - factor * matrix).abs() > TOLERANCE * (1.0 + factor)
         if bool(wrong.any()):
             i, j = wrong.nonzero()[0].tolist()
-            return (
-                f"{told(matrix, wrong, number)}, but mixed and scaled by {factor:.4g} it is {float(chance[i, j]):.6g}"
-            )
+            what = in_words(matrix, wrong, number)
+            return f"{what}, but mixed and scaled by {factor:.4g} it is {float(chance[i, j]):.6g}"
         expected = float(chance.clamp(0.0, 1.0).sum())
         target = min(DENSITY * pairs, float(speaks.sum()))
         if abs(expected - target) > 0.01 * target + 0.01:
@@ -279,10 +217,10 @@ def edges_can_be_drawn_from_it_alone(pattern: Pattern, graph: Data) -> str | Non
 
 def no_gradient_is_carried_along(pattern: Pattern, graph: Data) -> str | None:
     """A graph that is drawn later, outside ``no_grad``, has no part of a parameter's graph of gradients in it."""
-    lazy = SocialEdges([pattern]).lazy(graph)
+    sampled = SocialEdges([pattern]).sampled(graph)
     with torch.enable_grad():
         nodes = (batch_of(graph) == 0).nonzero().flatten()[:2]
-        if nodes.numel() == 2 and lazy.weight(nodes[0], nodes[1]).requires_grad:
+        if nodes.numel() == 2 and sampled.weight(nodes[0], nodes[1]).requires_grad:
             return "P asks for a gradient outside no_grad: let forward compute with parameters, not pair"
     return None
 
@@ -296,6 +234,7 @@ LAWS: tuple[Callable[[Pattern, Data], str | None], ...] = (
     who_comes_first_does_not_matter,
     the_graph_stays_as_it_is,
     the_same_graph_gets_the_same_values,
+    global_random_numbers_stay_as_they_are,
     a_batch_is_its_documents_alone,
     blocks_are_the_pairs,
     sums_are_those_of_the_pairs,
@@ -325,11 +264,11 @@ def difference(one: list[Tensor], two: list[Tensor], tolerance: float, when: str
         if bool(wrong.any()):
             i, j = wrong.nonzero()[0].tolist()
             digits = 6 if abs(float(x[i, j] - y[i, j])) > TOLERANCE else 17
-            return f"{told(x, wrong, number, digits)} {when}, {float(y[i, j]):.{digits}g} {then}"
+            return f"{in_words(x, wrong, number, digits)} {when}, {float(y[i, j]):.{digits}g} {then}"
     return None
 
 
-def told(matrix: Tensor, wrong: Tensor, document: int, digits: int = 6) -> str:
+def in_words(matrix: Tensor, wrong: Tensor, document: int, digits: int = 6) -> str:
     """Return the first wrong pair in words, by its places in its document."""
     i, j = wrong.nonzero()[0].tolist()
     return f"document {document}: P({i}, {j}) = {float(matrix[i, j]):.{digits}g}"

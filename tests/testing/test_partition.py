@@ -9,16 +9,24 @@ import pytest
 import torch
 
 from socialgraph.errors import LawError, OptionError
-from socialgraph.partition import EdgeCircles, NodeCircles, Partition, Windows, partition_resolver
-from socialgraph.partition.check import (
-    ANSWER_LAWS,
-    CALL_LAWS,
-    check_partition,
-    equal_weights_favour_no_end,
-    hard_graphs,
-    name_of,
+from socialgraph.partition import (
+    Communities,
+    EdgeCircles,
+    NodeCircles,
+    Partition,
+    Windows,
+    partition_resolver,
 )
 from socialgraph.partition.resolver import PARTITIONS
+from socialgraph.testing import check_partition
+from socialgraph.testing.answers import ANSWER_LAWS
+from socialgraph.testing.graphs import hard_graphs
+from socialgraph.testing.laws import name_of
+from socialgraph.testing.partition import (
+    CALL_LAWS,
+    equal_weights_favour_no_end,
+    undrawn_edges_give_the_same_circles,
+)
 
 
 @pytest.mark.parametrize("name", PARTITIONS)
@@ -49,8 +57,6 @@ def test_other_settings_obey(partition: Partition) -> None:
 
 class Friends(NodeCircles):
     """Right as it is; those below break one law each."""
-
-    takes_lazy = False
 
     def __init__(self) -> None:
         super().__init__(k=3, max_size=4)
@@ -214,11 +220,45 @@ class FirstComeFirstServed(Friends):
 
 
 class OtherwiseDrawn(Friends):
-    takes_lazy = True
+    def from_sampled(self, graph):
+        self.k = 2
+        return super().from_sampled(graph)
+
+
+class OneTooMany(Friends):
+    def forward(self, *graph):
+        self.k += 1
+        try:
+            return super().forward(*graph)
+        finally:
+            self.k -= 1
+
+
+class LeaderNotCounted(Friends):
+    def forward(self, *graph):
+        self.max_size += 1
+        try:
+            return super().forward(*graph)
+        finally:
+            self.max_size -= 1
+
+
+class AlwaysTheSame(Friends):
+    """The first circle of each document, three times."""
 
     def forward(self, edge_index, batch, batch_size, edge_weight=None):
-        self.k = 3 if isinstance(edge_index, torch.Tensor) else 2
-        return super().forward(edge_index, batch, batch_size, edge_weight)
+        (node, circle), leader = super().forward(edge_index, batch, batch_size, edge_weight)
+        first = torch.searchsorted(batch[leader], batch[leader]) == torch.arange(len(leader))
+        node, number = node[first[circle]], (first.cumsum(0) - 1)[circle[first[circle]]]
+        index = torch.cat([torch.stack([node, 3 * number + i]) for i in range(3)], 1)
+        return index[:, torch.argsort(index[1] * len(batch) + index[0])], leader[first].repeat_interleave(3)
+
+
+class RowsSwapped(Communities):
+    """All belong to one community; but which row is the node?"""
+
+    def communities(self, edge_index, edge_weight, num_nodes):
+        return torch.stack([torch.zeros(num_nodes).long(), torch.arange(num_nodes)])
 
 
 class FromTheStart(Friends):
@@ -274,7 +314,17 @@ BROKEN = {
     ),
     FromTheStart: ("equal weights favour no end", "random friends of equal weight", "nearer to the start than chance"),
     FromTheEnd: ("equal weights favour no end", "random friends of equal weight", "nearer to the end than chance"),
-    OtherwiseDrawn: ("a drawn graph gets the same circles", "path", "circle 2 of document 0 is led by"),
+    OneTooMany: ("no more than k circles", "pairs", "document 0 has 4 circles, but k is 3"),
+    LeaderNotCounted: (
+        "no more than max size members", "star", "circle 0 of document 0 has 5 members, but max_size is 4",
+    ),
+    AlwaysTheSame: (
+        "circles are not all the same", "one edge", "all 3 circles of document 0 have the members of the one led by 0",
+    ),
+    RowsSwapped: (
+        "where all are friends somebody meets", "complete", "document 0 has 7 words, all friends of each other, and no",
+    ),
+    OtherwiseDrawn: ("undrawn edges give the same circles", "few words", "circle 2 of document 0 is led by"),
 }  # fmt: skip
 
 
@@ -294,7 +344,7 @@ def test_what_breaks_laws_would_obey_without_it() -> None:
     check_partition(Friends())
 
 
-LAWS = (*ANSWER_LAWS, *CALL_LAWS, equal_weights_favour_no_end)
+LAWS = (*ANSWER_LAWS, *CALL_LAWS, equal_weights_favour_no_end, undrawn_edges_give_the_same_circles)
 
 
 def test_every_law_can_be_broken() -> None:

@@ -18,9 +18,10 @@ from socialgraph.edges import (
     StaticDistance,
     Uniform,
 )
-from socialgraph.edges.lazy import LazyGroup
-from socialgraph.partition import FriendCircles, Windows
-from socialgraph.partition.remaining import DenseGraph, DrawnGraph
+from socialgraph.edges.filtered_rows import FilteredRows
+from socialgraph.partition import FriendCircles, Windows, remaining_rows
+from socialgraph.partition.remaining_matrix import RemainingMatrix
+from socialgraph.partition.remaining_rows import RemainingRows
 
 DEVICES = [
     "cpu",
@@ -70,10 +71,10 @@ def assert_same(partition: FriendCircles, sampler: SocialEdges, batch: Batch, de
     """Compare with the circles from the edge list; return how many there are."""
     edge_index, edge_weight = sampler(batch)
     want = partition(edge_index, batch.batch, batch.num_graphs, edge_weight)
-    lazy = sampler.lazy(batch)
+    sampled = sampler.sampled(batch)
     for limit in dense_up_to:
-        lazy.dense_up_to = limit
-        got = partition(lazy, batch.batch, batch.num_graphs)
+        sampled.dense_up_to = limit
+        got = partition.from_sampled(sampled)
         assert torch.equal(got[0], want[0]), (partition, sampler, limit)
         assert torch.equal(got[1], want[1]), (partition, sampler, limit)
     return want[1].numel()
@@ -113,9 +114,9 @@ def test_as_the_reference(level: str) -> None:
     batch, sampler = Batch.from_data_list(data), SocialEdges(PATTERNS["three"], sparsity=0.8)
     edge_index, edge_weight = sampler(batch)
     for limit in (0, 1 << 20):
-        lazy = sampler.lazy(batch)
-        lazy.dense_up_to = limit
-        found = LEVELS[level][0](k=6, max_size=9)(lazy, batch.batch, batch.num_graphs)
+        sampled = sampler.sampled(batch)
+        sampled.dense_up_to = limit
+        found = LEVELS[level][0](k=6, max_size=9).from_sampled(sampled)
         start = 0
         for one, circles in zip(data, unpack(*found, [one.num_nodes for one in data]), strict=True):
             n = one.num_nodes
@@ -144,28 +145,28 @@ def test_every_device_agrees(level: str, device: str) -> None:
     want = partition(edge_index, batch.batch, batch.num_graphs, edge_weight)
     batch = batch.to(device)
     for limit in (0, 1 << 20):
-        lazy = sampler.to(device).lazy(batch)
-        lazy.dense_up_to = limit
-        got = partition(lazy, batch.batch, batch.num_graphs)
+        sampled = sampler.to(device).sampled(batch)
+        sampled.dense_up_to = limit
+        got = partition.from_sampled(sampled)
         assert all(torch.equal(one.cpu(), other) for one, other in zip(got, want, strict=True))
 
 
 @levels
 def test_few_rows_are_drawn_and_nothing_is_square(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
     length, drawn, largest = 6000, [], []
-    hits = LazyGroup.hits
+    friends = FilteredRows.friends
 
-    def watched(self: LazyGroup, document: torch.Tensor, place: torch.Tensor, column: torch.Tensor | None = None):
-        found = hits(self, document, place, column)
+    def watched(self: FilteredRows, document: torch.Tensor, place: torch.Tensor, column: torch.Tensor | None = None):
+        found = friends(self, document, place, column)
         largest.append(found.numel())
         drawn.append(found.numel() / self.width)
         return found
 
-    monkeypatch.setattr(LazyGroup, "hits", watched)
-    monkeypatch.setattr(LazyGroup, "dense", lambda self: pytest.fail("a long document is not drawn as a whole"))
+    monkeypatch.setattr(FilteredRows, "friends", watched)
+    monkeypatch.setattr(FilteredRows, "matrix", lambda self: pytest.fail("a long document is not drawn as a whole"))
     # a few words matter far more than the others, as in real texts
     one = document(range(length), [7], np.random.default_rng(0).pareto(3.0, length).tolist())
-    circles, _ = LEVELS[level][0](k=3)(SocialEdges(PATTERNS["three"]).lazy(one), torch.zeros(length).long(), 1)
+    circles, _ = LEVELS[level][0](k=3).from_sampled(SocialEdges(PATTERNS["three"]).sampled(one))
     assert circles.numel() > 0
     assert 0 < sum(drawn) < length / 3
     assert max(largest) <= max(1 << 18, length + 1)
@@ -174,11 +175,11 @@ def test_few_rows_are_drawn_and_nothing_is_square(level: str, monkeypatch: pytes
 def test_a_wrong_bound_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     # Were the bound only the expected degree, some leaders would be overlooked.
     batch, sampler = Batch.from_data_list(documents(60, 5)), SocialEdges(PATTERNS["three"])
-    monkeypatch.setattr(DrawnGraph, "first_rows", 1)
+    monkeypatch.setattr(remaining_rows, "FIRST_ROWS", 1)
     monkeypatch.setattr(
-        LazyGroup,
+        FilteredRows,
         "degree_bound",
-        lambda self: torch.where(self.inside, self.graph.expected[self.node].long(), 0),
+        lambda self: torch.where(self.inside, self.pairs.expected[self.node].long(), 0),
     )
     with pytest.raises(AssertionError):
         assert_same(LEVELS["edge"][0](), sampler, batch, (0,))
@@ -186,18 +187,19 @@ def test_a_wrong_bound_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_who_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     used = []
-    for graph in (DenseGraph, DrawnGraph):
+    for graph in (RemainingMatrix, RemainingRows):
         most = graph.most_connected
         monkeypatch.setattr(graph, "most_connected", lambda self, most=most: used.append(type(self)) or most(self))
-    lazy = SocialEdges([StaticDistance()]).lazy(Batch.from_data_list([document(range(n)) for n in (0, 1, 2, 50, 51)]))
-    lazy.dense_up_to = 50
-    LEVELS["edge"][0](k=1)(lazy, lazy.batch, 5)
-    assert sorted(kind.__name__ for kind in used) == ["DenseGraph", "DrawnGraph"]
+    batch = Batch.from_data_list([document(range(n)) for n in (0, 1, 2, 50, 51)])
+    sampled = SocialEdges([StaticDistance()]).sampled(batch)
+    sampled.dense_up_to = 50
+    LEVELS["edge"][0](k=1).from_sampled(sampled)
+    assert sorted(kind.__name__ for kind in used) == ["RemainingMatrix", "RemainingRows"]
 
 
 def test_windows_need_no_edges() -> None:
     one = random_document(50, 1)
     batch, sampler = torch.zeros(50).long(), SocialEdges([StaticDistance()])
     edge_index, _ = sampler(one)
-    want, got = Windows(16)(edge_index, batch, 1), Windows(16)(sampler.lazy(one), batch, 1)
+    want, got = Windows(16)(edge_index, batch, 1), Windows(16).from_sampled(sampler.sampled(one))
     assert torch.equal(want[0], got[0])

@@ -1,0 +1,69 @@
+"""GraphBuilder's keep_edges: the same circles, with edges or without, whatever is long and whoever reads them."""
+
+import pytest
+import torch
+
+from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
+from socialgraph.edges import DynamicDistance, SocialEdges, SocialGraph, StaticCentrality, StaticDistance
+from socialgraph.errors import OptionError
+from socialgraph.partition import EdgeCircles, NodeCircles, Partition, RandomCircles, Windows
+
+PAIRS = [("q1", "w1 w7 w9", "d0"), ("q2", "w5", "empty"), ("q1", "w1 w7 w9", "d1"), ("q3", "w2 w4", "d2")]
+
+
+class Own(Partition):
+    """Somebody's partition that reads the edges: who has a friend meets the first of them."""
+
+    def forward(self, edge_index, batch, batch_size, edge_weight=None):
+        assert edge_weight.numel() == edge_index.size(1) > 0
+        first = edge_index[0].diff(prepend=edge_index.new_tensor([-1])) > 0
+        pair = edge_index[:, first].sort(0).values
+        return torch.stack([pair.T.flatten(), torch.arange(pair.size(1)).repeat_interleave(2)]), edge_index[0, first]
+
+
+@pytest.fixture
+def build(tiny_bert):
+    generator = torch.Generator().manual_seed(0)
+    words = lambda n: " ".join(f"w{i}" for i in torch.randint(0, 195, (n,), generator=generator))  # noqa: E731
+    documents = {f"d{i}": Document(f"d{i}", words(n), "") for i, n in enumerate((300, 60, 5))}
+    documents["empty"] = Document("empty", " ")
+    tokens = Tokens(tiny_bert[0], max_document_length=400)
+    statistics = TermStatistics.count((tokens.document(d) for d in documents.values()), tokens.vocab_size)
+    edges = SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance()])
+    return lambda *args, **options: GraphBuilder(documents, tokens, statistics, *(args or (edges,)), **options)
+
+
+@pytest.mark.parametrize("circles", [EdgeCircles(k=3), NodeCircles(k=3), RandomCircles(EdgeCircles(k=3)), Own()])
+def test_the_same_circles_with_and_without_edges(build, circles):
+    kept, without = (build(circles=circles, passages=Windows(64), keep_edges=keep)(PAIRS) for keep in (True, False))
+    assert "edge_index" in kept
+    assert "edge_weight" in kept
+    assert "edge_index" not in without
+    assert "edge_weight" not in without
+    assert int((~kept.passage_mask).sum()) >= 6
+    for key in ("circle_index", "leader_index", "passage_mask", "tfidf", "dynamic_distance"):
+        assert torch.equal(kept[key], without[key])
+        for number in range(len(PAIRS)):
+            assert torch.equal(kept[number][key], without[number][key])
+
+
+def test_nothing_is_kept_unasked(build):
+    for some in (PAIRS, PAIRS[1:], PAIRS[:1]):
+        assert "edge_index" not in build(circles=EdgeCircles(k=3))(some)
+    assert "edge_index" not in build(None, passages=Windows(64))(PAIRS)
+
+
+def test_all_edges_are_drawn_for_those_who_need_them_only(build, monkeypatch):
+    drawn, edges = [], SocialGraph.edges
+    monkeypatch.setattr(SocialGraph, "edges", lambda self: drawn.append(1) or edges(self))
+    build(circles=EdgeCircles(k=3), passages=Windows(64))(PAIRS)
+    assert drawn == []
+    build(circles=Own(), passages=Windows(64))(PAIRS)
+    assert drawn == [1]
+    build(circles=EdgeCircles(k=3), keep_edges=True)(PAIRS)
+    assert drawn == [1, 1]
+
+
+def test_no_edges_to_keep(build):
+    with pytest.raises(OptionError, match="keep_edges needs edges to keep, got none"):
+        build(None, passages=Windows(64), keep_edges=True)
