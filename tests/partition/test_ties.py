@@ -13,7 +13,7 @@ from socialgraph.edges import SocialEdges, Uniform
 from socialgraph.partition import EdgeCircles, KCore, Metis, NodeCircles, Partition
 from socialgraph.partition.ties import pair_coin, strongest_first
 
-LENGTH, DOCUMENTS, K = 4096, 6, 8
+LENGTH, DOCUMENTS, K = 4096, 2, 8
 
 
 @pytest.fixture(scope="module")
