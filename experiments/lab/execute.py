@@ -53,8 +53,9 @@ def execute_all(runs: Sequence[Run], tasks: Tasks, may_begin: Callable[[Run], bo
         OutputError: a run that was launched elsewhere did not end; what the others have finished stands.
     """
     waiting = processes.from_first([number for number, run in enumerate(runs) if run.finished() is None])
-    for number in waiting:
-        Recipe(runs[number].config.recipe)  # a mistake in any of them shows before the first one is executed
+    for run in [runs[number] for number in waiting]:
+        if run.warm_up is None or run.warm_up.folder.exists():
+            Recipe(run.config.recipe)  # a mistake in any of them shows before the first one is executed
     launcher = HydraConfig.get().launcher if HydraConfig.initialized() else None
     if launcher is not None and not launcher._target_.endswith("BasicLauncher"):
         launch([runs[number] for number in waiting])
@@ -164,15 +165,13 @@ class Outcome:
 
 def carry_out(run: Run, tasks: Tasks, unfinished: Unfinished) -> Outcome:
     """Turn a run into its outcome."""
-    config, began = run.config, time.perf_counter()
+    config, task = run.config, tasks.of(run.config)
+    if run.warm_up is not None and config.recipe.first_stage is None:
+        warm_up(run.warm_up, task)
+    began = time.perf_counter()
     set_seed(config.seed)  # for edges and circles that are born at random
-    recipe, task = Recipe(config.recipe), tasks.of(config)
-    if recipe.is_first_stage:
-        outcome = rank_first_stage(recipe, task)
-    else:
-        if run.warm_up is not None:
-            warm_up(run.warm_up, task)
-        outcome = train_and_rank(run, recipe, task, unfinished)
+    recipe = Recipe(config.recipe)
+    outcome = rank_first_stage(recipe, task) if recipe.is_first_stage else train_and_rank(run, recipe, task, unfinished)
     for split, ranked in ((task.dev, outcome.dev), *((task.tests[name], outcome.tests[name]) for name in task.tests)):
         ranked.measures = ranking.evaluate(split.qrels, ranked.ranking, list(config.measures)).per_query
     outcome.seconds = time.perf_counter() - began
