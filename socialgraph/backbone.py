@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -83,7 +85,6 @@ def load_bert(name: str, segments: int = 1) -> Any:
             shape, or not finite; it tells fewer segments apart, or the tokenizer has words that it does not know.
     """
     from transformers import BertModel
-    from transformers.utils import logging
 
     place = locate(name)
     config = _bert_config(name, model_file(name, place, "config.json"))
@@ -97,26 +98,19 @@ def load_bert(name: str, segments: int = 1) -> Any:
     if config.num_hidden_layers > max(numbers, default=-1) + 1:
         layers = f"num_hidden_layers is {config.num_hidden_layers}, the weights have {max(numbers, default=-1) + 1}"
         raise CheckpointError(f"{name}: config.json does not fit model.safetensors: {layers}")
-    bar = logging.is_progress_bar_enabled()
-    verbosity = logging.get_verbosity()
-    logging.disable_progress_bar()
-    logging.set_verbosity_error()  # the library reports unused heads at length
     try:
         with torch.device("meta"):
             wanted = BertModel(config, add_pooling_layer=False).state_dict()
         check_shapes(name, wanted, found)
-        model = BertModel.from_pretrained(
-            place, config=config, add_pooling_layer=False, use_safetensors=True, trust_remote_code=False,
-            dtype=torch.float32, attn_implementation="sdpa",
-        )  # fmt: skip
+        with quiet():
+            model = BertModel.from_pretrained(
+                place, config=config, add_pooling_layer=False, use_safetensors=True, trust_remote_code=False,
+                dtype=torch.float32, attn_implementation="sdpa",
+            )  # fmt: skip
     except CheckpointError:
         raise
     except Exception as error:
         raise CheckpointError(f"{name}: cannot load model.safetensors ({first_line(error)})") from error
-    finally:
-        logging.set_verbosity(verbosity)
-        if bar:
-            logging.enable_progress_bar()
     if name == READER:
         low_rank.add(model.state_dict(), {key: value for key, value in reader().items() if key not in _SCORE})
     check_finite(name, model)
@@ -141,6 +135,22 @@ def reader() -> dict[str, torch.Tensor]:
 def reader_score() -> dict[str, torch.Tensor]:
     """Return the linear layer of "minilm-reader" over [CLS]: ``weight [1, E]`` and ``bias [1]``."""
     return {key.removeprefix("score."): reader()[key].float() for key in _SCORE}
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep transformers from showing progress, and from reporting unused heads at length."""
+    from transformers.utils import logging
+
+    bar, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bar:
+            logging.enable_progress_bar()
 
 
 def _bert_config(name: str, file: Path) -> Any:

@@ -83,7 +83,7 @@ class Recipe:
     ) -> None:
         overrides = [
             f"recipe={name}", f"model.backbone={backbone}", f"sentence_backbone={backbone}",
-            "window=16", "partition.k=3", "query_length=8",
+            f"long_backbone={backbone}", "window=16", "partition.k=3", "query_length=8",
             f"recipe.document_length={LIMIT}", *SMALLER.get(name, []), *overrides,
         ]  # fmt: skip
         with initialize_config_dir(str(CONF), version_base="1.3"):
@@ -125,7 +125,7 @@ def test_the_recipes_are_those_of_the_papers():
         *FIRST_STAGES, "firstp", "maxp", "idcm", "parade-max", "parade-mean", "parade-attention", "parade-transformer",
         "parade-original", "longformer", "longformer-global", "qds", "bigbird", "keyb-bm25", "keyb-binb",
         "keyb-parade5", "colbert", "icli-bm25", "icli-dot", "socialformer-node", "socialformer-edge",
-        "sentence-maxp", "sentence-circles",
+        "sentence-maxp", "sentence-circles", "whole",
     }  # fmt: skip
 
 

@@ -57,7 +57,8 @@ class Recipe:
 
     def builder(self, config: DictConfig, task: Task, cache: WeightCache | None = None) -> GraphBuilder:
         """Return what builds its graphs; its models read no edges."""
-        tokens, statistics = task.texts(config.backbone, self.config.document_length, config.query_length)
+        backbone = self.config.model.get("backbone", config.backbone)  # a model may have word pieces of its own
+        tokens, statistics = task.texts(backbone, self.config.document_length, config.query_length)
         return GraphBuilder(
             task.collection.documents, tokens, statistics, self.edges, self.circles, self.passages, self.relevance,
             self.config.joint, seed=config.seed, device=device(), cache=cache,

@@ -2,10 +2,11 @@
 
 from socialgraph.nn.attention import BACKENDS, complete_edges, segment_attention
 from socialgraph.nn.bert_conv import BertConv
-from socialgraph.nn.bert_ranker import BertRanker, Objective
+from socialgraph.nn.bert_ranker import BertRanker
 from socialgraph.nn.bi_encoder import BiEncoder, PassageVectors, QueryVectors
 from socialgraph.nn.colbert import ColBERT
 from socialgraph.nn.embedding import BertEmbedding
+from socialgraph.nn.hub_ranker import HubRanker, Objective
 from socialgraph.nn.icli import ICLI
 from socialgraph.nn.idcm import IDCM
 from socialgraph.nn.inter_circle import InterCircle
@@ -26,6 +27,7 @@ from socialgraph.nn.sequences import (
 from socialgraph.nn.socialformer import Socialformer
 from socialgraph.nn.sparse_transformer import SparseTransformer
 from socialgraph.nn.vanilla_bert import VanillaBERT
+from socialgraph.nn.whole_document import WholeDocument
 
 __all__ = [
     "BACKENDS",
@@ -37,6 +39,7 @@ __all__ = [
     "BertRanker",
     "BiEncoder",
     "ColBERT",
+    "HubRanker",
     "InterCircle",
     "KeyB",
     "KeyBPARADE",
@@ -51,6 +54,7 @@ __all__ = [
     "Socialformer",
     "SparseTransformer",
     "VanillaBERT",
+    "WholeDocument",
     "bare_query_sequences",
     "circle_sequences",
     "complete_edges",

@@ -1,45 +1,29 @@
-"""What all models share: one BERT, its weights from a checkpoint, saving, loading, and the road from graph to loss."""
+"""What the models with a BERT of ours share: its layers, and its weights from a checkpoint."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-from types import UnionType
-from typing import Any, Self, cast, get_args, get_origin, get_type_hints
+from typing import Any, Self, cast
 
 import torch
-from huggingface_hub import PyTorchModelHubMixin, hf_hub_download
-from safetensors.torch import load_model
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
-from torch_geometric.data import Data
 
 from socialgraph.backbone import load_bert, special_tokens
-from socialgraph.errors import CheckpointError, OptionError, first_line, is_whole
-from socialgraph.model_files import check_finite, check_number, check_shapes, header, no_safetensors, read_json
+from socialgraph.errors import CheckpointError, OptionError
+from socialgraph.model_files import check_number, check_shapes
 from socialgraph.nn.bert_conv import BertConv
 from socialgraph.nn.bert_weights import bert_options, copy_bert, copy_classifier, copy_score, is_cross_encoder
 from socialgraph.nn.embedding import BertEmbedding
+from socialgraph.nn.hub_ranker import HubRanker
 from socialgraph.nn.sequences import Sequences
 
-#: scores ``[B]`` -> loss
-Objective = Callable[[Tensor], Tensor]
 
-
-class BertRanker(
-    torch.nn.Module,
-    PyTorchModelHubMixin,
-    library_name="socialgraph",
-    license="apache-2.0",
-    pipeline_tag="text-ranking",
-    tags=["long-document-ranking", "graph-neural-network"],
-):
-    """Base of all models: a BERT that reads packed sequences, and a score for each document.
+class BertRanker(HubRanker):
+    """Base of the models with a BERT of ours, which reads packed sequences: a score for each document.
 
     A subclass implements :meth:`scores`. What it needs beside BERT it takes as arguments of its own and passes the
-    rest on, so that every model is built, saved and loaded in the same way: :meth:`from_backbone` starts from a
-    pre-trained BERT; ``save_pretrained(folder)`` or ``push_to_hub(id)`` writes config.json and model.safetensors;
-    ``from_pretrained(folder or hub id)`` reads them.
+    rest on, so that every model is built in the same way: :meth:`from_backbone` starts from a pre-trained BERT.
 
     Args:
         vocab_size: word pieces.
@@ -63,8 +47,6 @@ class BertRanker(
 
     #: kinds of segments that BERT must tell apart: query and document, in one sequence
     segments = 2
-    #: names of the stages of training, in their order; most models have one
-    stages: tuple[str, ...] = ("ranking",)
 
     def __init__(
         self,
@@ -141,31 +123,6 @@ class BertRanker(
         """Longest sequence."""
         return self.embedding.position.num_embeddings
 
-    def forward(self, graph: Data, objective: Objective | None = None) -> Tensor:
-        """Return the score of each document of a batch, ``[B]`` (of a single graph, ``[1]``), or the loss.
-
-        Args:
-            graph: with the attributes that the model names.
-            objective: makes a loss of scores. A model with several scores, or with a loss of its own for a stage of
-                its training, does so here.
-        """
-        scores = self.scores(graph)
-        return scores if objective is None else objective(scores)
-
-    def scores(self, graph: Data) -> Tensor:
-        """Return the score of each document, ``[B]``."""
-        raise NotImplementedError
-
-    def enter(self, stage: str) -> None:
-        """Begin a stage of training.
-
-        Raises:
-            OptionError: the model has no such stage.
-        """
-        if stage not in self.stages:
-            raise OptionError(f"{type(self).__name__} has the stages {', '.join(self.stages)}, got {stage!r}")
-        self.stage = stage
-
     def states(self, sequences: Sequences) -> Tensor:
         """Return BERT's last states of all tokens, ``[T, E]``."""
         x = self.embedding(sequences.token, sequences.position, sequences.segment)
@@ -236,53 +193,13 @@ class BertRanker(
         self.checkpointed = range(0)
 
     @classmethod
-    def from_pretrained(cls, pretrained_model_name_or_path: str | Path, **options: Any) -> Self:
-        """Load a model that ``save_pretrained`` or ``push_to_hub`` wrote. Only safetensors and JSON are read.
-
-        All sizes in config.json are compared with the weights before memory is taken.
-
-        Raises:
-            CheckpointError: the folder holds no such model.
-        """
-        folder = Path(pretrained_model_name_or_path)
-        try:
-            if folder.is_dir():
-                read_json(folder / "config.json")
-            return super().from_pretrained(pretrained_model_name_or_path, **options)
-        except CheckpointError:
-            raise
-        except Exception as error:  # the hub, safetensors and torch each have errors of their own
-            told = f"not a saved {cls.__name__} ({first_line(error)})"
-            raise CheckpointError(f"{pretrained_model_name_or_path}: {told}") from error
-
-    @classmethod
-    def _from_pretrained(cls, *, model_id: str, map_location: str = "cpu", strict: bool = True, **options: Any) -> Self:
-        # Called by the hub's mixin with the options of the download and the model's own.
-        download = {key: options.pop(key) for key in ("revision", "cache_dir", "force_download", "token")}
-        download["local_files_only"] = options.pop("local_files_only")
-        if not Path(model_id).is_dir():
-            file = Path(hf_hub_download(model_id, "model.safetensors", **download))
-        elif not (file := Path(model_id) / "model.safetensors").exists():
-            raise CheckpointError(no_safetensors(Path(model_id)))
-        cls._check(model_id, options, header(file))
-        model = cls(**options)
-        # strict: a key that does not fit would leave random weights where trained ones belong
-        load_model(model, file, strict=strict, device=map_location)
-        check_finite(model_id, model)
-        return model.eval()
-
-    @classmethod
-    def _check(cls, model_id: str, options: dict[str, Any], found: dict[str, tuple[int, ...]]) -> None:
+    def check_files(cls, model_id: str, options: dict[str, Any], found: dict[str, tuple[int, ...]]) -> None:
         """Refuse options and weights that do not fit each other, before memory is taken for them."""
         names = {"num_layers": "num_hidden_layers", "num_heads": "num_attention_heads",
                  "max_positions": "max_position_embeddings", "dropout": "hidden_dropout_prob"}  # fmt: skip
-        kinds = {key: kind for one in reversed(cls.__mro__) if issubclass(one, BertRanker)
-                 for key, kind in get_type_hints(one.__init__).items()}  # fmt: skip
         for key, value in options.items():
             check_number(f"{model_id}: config.json", names.get(key, key), value)
-            if key in kinds and not _fits(value, kinds[key]):
-                got = f"{type(value).__name__} {str(value)[:40]!r}"
-                raise CheckpointError(f"{model_id}: config.json: {key!r} must be {kinds[key]}, got {got}")
+        cls.check_types(model_id, options)
         layers = len({key.split(".")[1] for key in found if key.startswith("layers.")})
         number = options.get("num_layers", 12)
         if number != layers:  # before so many are made
@@ -302,17 +219,6 @@ class BertRanker(
                 raise CheckpointError(f"{len(odd)} weights are left over, the first is {odd[0]!r}")
         except CheckpointError as error:
             raise CheckpointError(f"{model_id}: not a saved {cls.__name__} ({error})") from None
-
-
-def _fits(value: object, kind: Any) -> bool:
-    """Whether a value of a JSON file is of an argument's type; whole numbers lie from 0 to 2^31 - 1."""
-    kinds = get_args(kind) if isinstance(kind, UnionType) else (kind,)
-    plain = {get_origin(one) or one for one in kinds}
-    if float in plain and isinstance(value, int):
-        return True
-    if isinstance(value, list):
-        return list in plain and all(is_whole(one, 0) for one in value)
-    return type(value) in plain and (type(value) is not int or is_whole(value, 0))
 
 
 def score_layer(hidden_size: int) -> torch.nn.Linear:

@@ -11,8 +11,8 @@ from torch_geometric.utils import scatter
 
 from socialgraph.data.graph import circle_score
 from socialgraph.errors import OptionError
-from socialgraph.nn.bert_ranker import Objective
 from socialgraph.nn.bi_encoder import PassageVectors, QueryVectors
+from socialgraph.nn.hub_ranker import Objective
 from socialgraph.nn.late_interaction import LateInteraction, max_similarity, vector_layer
 from socialgraph.nn.selection import ranks
 

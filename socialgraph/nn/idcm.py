@@ -14,7 +14,8 @@ from torch_geometric.utils import to_dense_batch
 from socialgraph.data.graph import circle_document
 from socialgraph.errors import OptionError
 from socialgraph.nn.bert_conv import BertConv
-from socialgraph.nn.bert_ranker import BertRanker, Objective, score_layer
+from socialgraph.nn.bert_ranker import BertRanker, score_layer
+from socialgraph.nn.hub_ranker import Objective
 from socialgraph.nn.selection import best, ranks, select
 from socialgraph.nn.sequences import circle_sequences
 

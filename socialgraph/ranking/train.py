@@ -40,7 +40,7 @@ from socialgraph.errors import (
     TooLargeError,
     first_line,
 )
-from socialgraph.nn.bert_ranker import BertRanker
+from socialgraph.nn.hub_ranker import HubRanker
 from socialgraph.ranking import checkpoints, processes
 from socialgraph.ranking.identity import graphs_of
 from socialgraph.ranking.losses import Loss, loss_resolver
@@ -50,8 +50,9 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-#: how the names of BERT's parameters begin, in every :class:`~socialgraph.nn.BertRanker`
-BERT = ("embedding.", "layers.", "pooler.")
+#: how the names of BERT's parameters begin, in every :class:`~socialgraph.nn.BertRanker`; of a
+#: :class:`~socialgraph.nn.WholeDocument` all, its head too
+BERT = ("embedding.", "layers.", "pooler.", "encoder.")
 
 #: what the paper says (section 4.3), and what keeps the library quiet
 DEFAULTS: dict[str, Any] = {
@@ -107,7 +108,7 @@ class RankingTrainer(Trainer):
 
     Args:
         model: makes a loss of a batch of document graphs and an objective, see
-            :class:`~socialgraph.nn.BertRanker`. One whose ``forward`` takes no ``objective`` makes scores of a batch.
+            :class:`~socialgraph.nn.HubRanker`. One whose ``forward`` takes no ``objective`` makes scores of a batch.
         arguments: of the training; batch sizes count groups (queries), not documents.
         groups: what is trained on.
         collator: builds the graphs.
@@ -289,7 +290,7 @@ class RankingTrainer(Trainer):
         folder = Path(output_dir or self.folder)
         if not processes.is_first():
             return
-        if isinstance(self.model, BertRanker):
+        if isinstance(self.model, HubRanker):
             self.model.save_pretrained(folder)
         else:
             folder.mkdir(parents=True, exist_ok=True)
@@ -462,7 +463,7 @@ def train(
         TooLargeError: a group does not fit in memory even alone.
     """
     if stage is not None:
-        if not isinstance(model, BertRanker):
+        if not isinstance(model, HubRanker):
             raise OptionError(f"{type(model).__name__} has no stages of training, got stage={stage!r}")
         model.enter(stage)
     try:
