@@ -213,7 +213,7 @@ def _library() -> Any:
     try:
         import datasets
     except ImportError:
-        raise InputError("datasets of the Hugging Face Hub need the extra: pip install 'socialgraph[hub]'") from None
+        raise InputError("datasets of the Hugging Face Hub need the extra: pip install 'socialgraph-ir[hub]'") from None
     return datasets
 
 

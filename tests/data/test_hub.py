@@ -129,5 +129,5 @@ def test_a_missing_dataset_is_named(tmp_path):
 
 def test_the_library_is_an_extra(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "datasets", None)
-    with pytest.raises(InputError, match=r"need the extra: pip install 'socialgraph\[hub\]'"):
+    with pytest.raises(InputError, match=r"need the extra: pip install 'socialgraph-ir\[hub\]'"):
         load_hub("mteb/scifact")

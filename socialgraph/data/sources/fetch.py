@@ -31,7 +31,7 @@ def fetch(source: Source, cache: Path) -> Path:
         import pooch
     except ImportError:
         raise InputError(
-            f"{source.name} is downloaded by the extra: pip install 'socialgraph[data]'; or --source FOLDER names a "
+            f"{source.name} is downloaded by the extra: pip install 'socialgraph-ir[data]'; or --source FOLDER names a "
             f"copy of https://github.com/{source.repository}"
         ) from None
     url = ARCHIVE.format(repository=source.repository, commit=source.commit)

@@ -138,7 +138,7 @@ def test_an_unknown_name_and_a_missing_extra(tmp_path, monkeypatch):
     with pytest.raises(OptionError, match="there is no collection 'wikipedia' to build; there are: "):
         make_collection("wikipedia", BM25(), cache=tmp_path)
     monkeypatch.setitem(__import__("sys").modules, "pooch", None)
-    with pytest.raises(InputError, match=r"pip install 'socialgraph\[data\]'; or --source FOLDER"):
+    with pytest.raises(InputError, match=r"pip install 'socialgraph-ir\[data\]'; or --source FOLDER"):
         make_collection("covidqa", BM25(), cache=tmp_path)
 
 
