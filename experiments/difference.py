@@ -15,7 +15,7 @@ EXAMPLES = """\
       --also experiments/results/wtq/test_bal             (the queries of both)
   python experiments/difference.py experiments/results/fairytale/test \\
       untrained-whole-pages-and-first-passages untrained-random-whole-pages-and-first-passages \\
-      --evidence ../shared/data/fairytale --bounds 1024
+      --evidence ~/.cache/socialgraph/collections/fairytale --bounds 1024
   python experiments/difference.py experiments/results/wtq/test maxp bm25 --mixed    (the first one mixed with BM25)"""
 
 

@@ -19,6 +19,7 @@ from typing import Any, Protocol, Self
 from socialgraph.backbone import OFFLINE, load_tokenizer
 from socialgraph.data.collection import Document, Queries, Run
 from socialgraph.data.files import atomic_write
+from socialgraph.data.sources.flags import flags
 from socialgraph.data.sources.source import BOUNDS, Contents, Question, Source, bucket, sha1
 
 logger = logging.getLogger(__name__)
@@ -76,7 +77,9 @@ def write_folder(source: Source, contents: Contents, licence: Path, folder: Path
     splits = {part: [one for one in contents.questions if where[one.doc_id] == part] for part in _PARTS}
     _write_texts(source, contents, pieces, folder)
     shutil.copyfile(licence, folder / "LICENSE")
-    runs = _candidates(contents.documents, splits, first_stage)
+    runs, whole = _candidates(contents.documents, splits, first_stage)
+    if source.flags:
+        _write(folder / "flags.tsv", flags(contents, whole))
     for part, size in source.balanced.items():
         chosen = _balanced(splits[part], pieces.lengths, runs[part] if source.only_found else None, size)
         splits[f"{part}_bal"] = chosen
@@ -109,8 +112,8 @@ def _entry(document: Document) -> dict[str, str]:
 
 def _candidates(
     documents: dict[str, Document], splits: dict[str, list[Question]], first_stage: FirstStage
-) -> dict[str, Run]:
-    """Return the candidates of each split.
+) -> tuple[dict[str, Run], Run]:
+    """Return the candidates of each split, and those of every question among all documents.
 
     Those of train come from an index of the documents that are relevant to no question of dev or test, so that training
     on its negatives never shows a model a document of the test.
@@ -119,9 +122,10 @@ def _candidates(
     held_out = {one.doc_id for part in ("dev", "test") for one in splits[part]}
     rest = {doc_id: document for doc_id, document in documents.items() if doc_id not in held_out}
     first_stage.fit(documents)
-    runs = {part: filled(first_stage.retrieve(asked[part], DEPTH), asked[part], documents) for part in ("dev", "test")}
+    whole = {part: filled(first_stage.retrieve(asked[part], DEPTH), asked[part], documents) for part in _PARTS}
     first_stage.fit(rest)
-    return {"train": filled(first_stage.retrieve(asked["train"], DEPTH), asked["train"], rest), **runs}
+    train = filled(first_stage.retrieve(asked["train"], DEPTH), asked["train"], rest)
+    return {**whole, "train": train}, whole["train"] | whole["dev"] | whole["test"]
 
 
 def filled(run: Run, queries: Queries, documents: Mapping[str, Any]) -> Run:

@@ -18,12 +18,13 @@ from socialgraph.data.sources.covidqa import COVIDQA
 from socialgraph.data.sources.fairytale import FAIRYTALE
 from socialgraph.data.sources.fetch import check_source, fetch, unpack
 from socialgraph.data.sources.source import Source
+from socialgraph.data.sources.wtq import WTQ
 from socialgraph.errors import InputError, OptionError
 
 logger = logging.getLogger(__name__)
 
 #: the collections that can be built
-SOURCES = {source.name: source for source in (FAIRYTALE, COVIDQA)}
+SOURCES = {source.name: source for source in (WTQ, FAIRYTALE, COVIDQA)}
 _ROOM = 1 << 30  # bytes that the largest of them takes while it is made
 
 

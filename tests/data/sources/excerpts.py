@@ -60,3 +60,43 @@ def write_covidqa(folder: Path, papers: int = 19) -> Path:
     file.write_text(json.dumps({"data": data}), encoding="utf-8")
     (folder / "LICENSE").write_text("A licence.\n")
     return folder
+
+
+ROWS = "id\tutterance\tcontext\ttargetValue\n"
+
+
+def write_wtq(folder: Path) -> Path:
+    """WikiTableQuestions' repository: five tables on four pages; one page is of its test, one of its dev."""
+    pages = {  # batch, number -> title, Wikipedia's id, number of the table
+        (200, 0): ("Otter (band)", 31, 0), (200, 1): ("Heron", 32, 1), (201, 0): ("Newt", 4, 0),
+        (201, 10): ("Otter (band)", 31, 1), (201, 2): ("Lynx", 33, 0),
+    }  # fmt: skip
+    for (batch, number), (title, page, table) in pages.items():
+        where = folder / "page" / f"{batch}-page"
+        where.mkdir(parents=True, exist_ok=True)
+        told = {"title": title, "url": "http://x", "tableIndex": table, "id": page, "revision": 5 * page}
+        (where / f"{number}.json").write_text(json.dumps(told))
+        rows = "".join(f"<tr><td>{title}{row}</td><td>{page * row}</td></tr>" for row in range(3))
+        (where / f"{number}.html").write_text(
+            f"<!-- http%3A//x -->\n<p>About {title}</p>\n<table class='wikitable'>{rows}</table>\n<p>Then</p>\n"
+            f"<table class='wikitable sortable'><tr><th>Year</th><td>{page}</td></tr></table>",
+            encoding="utf-8",
+        )
+    asked = {
+        "training": [
+            ("nt-0", "how many  years did otters play?", "csv/200-csv/0.csv"),
+            ("nt-1", "HOW many years did otters play?", "csv/201-csv/10.csv"),  # a repeat: the same page
+            ("nt-2", "how many years did otters play?", "csv/200-csv/1.csv"),  # another page
+            ("nt-3", "who won?", "csv/201-csv/0.csv"),  # two words
+            ("nt-4", r"what of a\pb or \\ is\nlynx?", "csv/201-csv/2.csv"),
+        ],
+        "pristine-seen-tables": [("ns-0", "which year is last?", "csv/201-csv/10.csv")],
+        "pristine-unseen-tables": [("nu-0", "which newt is it?", "csv/201-csv/0.csv")],
+        "random-split-1-dev": [("nt-2", "how many years did otters play?", "csv/200-csv/1.csv")],
+    }
+    (folder / "data").mkdir()
+    for part, rows in asked.items():
+        lines = "".join("\t".join([*row, "an answer"]) + "\n" for row in rows)
+        (folder / "data" / f"{part}.tsv").write_text(ROWS + lines, encoding="utf-8", newline="\n")
+    (folder / "LICENSE").write_text("A licence.\n")
+    return folder
