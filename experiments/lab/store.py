@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import logging
@@ -25,6 +26,7 @@ from socialgraph.data import read_run, write_run
 from socialgraph.data.collection import Run as Ranking
 from socialgraph.data.files import atomic_write, check_room, sha256
 from socialgraph.errors import InputError
+from socialgraph.nn.bert_ranker import BertRanker
 from socialgraph.ranking import processes
 from socialgraph.ranking.identity import differences
 
@@ -76,10 +78,13 @@ class Store:
         return value, "finished"
 
     def write(self, name: str, ranking: Ranking, value: dict[str, Any]) -> None:
-        """Write a finished run; of several processes the first does it."""
+        """Write a finished run; of several processes the first does it. The run's lock is held."""
         if not processes.is_first():
             return
         place, file = self.folder / f"{name}.json", self.folder / f"{name}.run.gz"
+        for path in (place, file):  # by name: other processes may be writing other runs into the same folder
+            for left in self.folder.glob(f".{glob.escape(path.name)}.*.part"):  # by one that died in atomic_write
+                left.unlink(missing_ok=True)
         place.unlink(missing_ok=True)  # the old one does not speak of the new run
         write_run(file, ranking, re.sub(r"\s+", "-", value["name"]))
         write_json(place, value | {"versions": versions(), "sha256": sha256(file)})
@@ -208,6 +213,17 @@ class Unfinished:
             shutil.rmtree(self.training, ignore_errors=True)
         processes.wait()
         return training
+
+    def keep_model(self, model: BertRanker, folder: Path) -> None:
+        """Save a model in a folder, in place of an older one; it appears whole or not at all."""
+        if not processes.is_first():
+            return
+        beside = self.folder / "model"  # what is half written here goes with the rest
+        shutil.rmtree(beside, ignore_errors=True)
+        model.save_pretrained(beside)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        beside.rename(folder)
 
     def journal(self, split: str) -> Path:
         """Return the folder of a split's scores so far."""
