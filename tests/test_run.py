@@ -150,10 +150,10 @@ def test_help_teaches(tmp_path):
         assert words in done.stdout
 
 
-def run_code(page):
+def run_code(page, at_least=2):
     """Execute the Python of a page from top to bottom; return the names it leaves."""
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
-    assert len(blocks) >= 2
+    assert len(blocks) >= at_least
     names: dict = {}
     for block in blocks:
         exec(block, names)
@@ -162,12 +162,17 @@ def run_code(page):
 
 def test_the_code_in_the_readme_runs(capsys):
     names = run_code(ROOT / "README.md")
-    assert "DocumentGraphBatch" in capsys.readouterr().out
-    assert names["graph"].number_of_nodes() == 2048
-    assert names["model"](names["batch"]).isfinite().all()
+    assert [line.split()[1] for line in capsys.readouterr().out.splitlines()] == ["shutil", "os"]
     circles, leaders = names["FirstWords"]()(None, torch.tensor([0] * 40 + [2] * 5 + [3]), 5)
     assert circles.tolist() == [[*range(32), *range(40, 46)], [0] * 32 + [1] * 5 + [2]]
     assert leaders.tolist() == [0, 40, 45]
+
+
+def test_the_code_in_the_running_page_runs(capsys):
+    names = run_code(ROOT / "docs" / "running.md", at_least=1)
+    assert "DocumentGraphBatch" in capsys.readouterr().out
+    assert names["graph"].number_of_nodes() == 2048
+    assert names["model"](names["batch"]).isfinite().all()
 
 
 def test_the_code_in_the_inspection_page_runs(capsys, tmp_path, monkeypatch):
