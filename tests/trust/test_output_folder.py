@@ -1,5 +1,6 @@
 """What the scripts do with their output folder: alone in it, in several processes, after a kill, where it is closed."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from socialgraph.errors import OptionError, OutputError
 
 #: one step reads two groups; without dropout two processes draw nothing that one would not
 TWO = [
-    "+trainer.arguments.gradient_accumulation_steps=2", "+recipe.model.dropout=0.0", "rows=[parade-max,socialformer]",
+    "+trainer.arguments.gradient_accumulation_steps=2", "rows=[parade-max,socialformer]",
     "document_length=48", "partition.k=2", "trainer.groups=8",
 ]  # fmt: skip
 
@@ -22,6 +23,8 @@ TWO = [
 @pytest.fixture
 def tales(tmp_path):
     write_tales(tmp_path / "tales")
+    config = tmp_path / "tales" / "bert" / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"hidden_dropout_prob": 0.0}))
     return [*typed_for_tales(tmp_path / "tales"), "trainer.save_every=4", "trainer.token_budget=60"]
 
 
