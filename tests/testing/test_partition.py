@@ -324,7 +324,9 @@ BROKEN = {
     RowsSwapped: (
         "where all are friends somebody meets", "complete", "document 0 has 7 words, all friends of each other, and no",
     ),
-    OtherwiseDrawn: ("undrawn edges give the same circles", "few words", "circle 2 of document 0 is led by"),
+    OtherwiseDrawn: (
+        "undrawn edges give the same circles", "one word, repeated", "circle 2 of document 0 is led by 2 with",
+    ),
 }  # fmt: skip
 
 
