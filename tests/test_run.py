@@ -142,7 +142,7 @@ def test_help_teaches(tmp_path):
     done = run(tmp_path, "--help")
     assert done.returncode == 0
     for words in (
-        "partition: edge, expected, k-core",
+        "partition: edge, k-core",
         "recipe=bigbird rows=[bm25,maxp,bigbird]",
         "data=irds data.id=vaswani",
         "partition._target_=my_module.MyPartition",

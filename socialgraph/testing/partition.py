@@ -100,20 +100,26 @@ def no_more_than_max_size_members(partition: Partition, graph: Graph) -> str | N
 
 
 def circles_are_not_all_the_same(partition: Partition, graph: Graph) -> str | None:
-    """Three circles of a document or more do not all have the same members."""
+    """Three circles of a document or more do not all have the same members, unless all its words are friends."""
     for document, found in enumerate(circles(partition, graph)):
-        if len(found) > 2 and len({tuple(members) for _, members in found}) == 1:
+        if len(found) > 2 and len({tuple(members) for _, members in found}) == 1 and not all_friends(graph)[document]:
             return f"all {len(found)} circles of document {document} have the members of the one {in_words(*found[0])}"
     return None
 
 
+def all_friends(graph: Graph) -> list[bool]:
+    """Return of each document whether all its words are friends of each other."""
+    size = torch.bincount(graph.batch, minlength=graph.batch_size)
+    friends = torch.bincount(graph.batch[graph.edge_index[0]], minlength=graph.batch_size)
+    return (friends == size * (size - 1)).tolist()
+
+
 def where_all_are_friends_somebody_meets(partition: Partition, graph: Graph) -> str | None:
     """A document of three words or more that are all friends has a circle; not asked of who says ``by_place``."""
-    sizes = torch.bincount(graph.batch, minlength=graph.batch_size)
-    friends = torch.bincount(graph.batch[graph.edge_index[0]], minlength=graph.batch_size)
+    sizes = torch.bincount(graph.batch, minlength=graph.batch_size).tolist()
     for document, found in enumerate(circles(partition, graph) if not partition.by_place else []):
-        size = int(sizes[document])
-        if size > 2 and friends[document] == size * (size - 1) and not found:
+        size = sizes[document]
+        if size > 2 and all_friends(graph)[document] and not found:
             return f"document {document} has {size} words, all friends of each other, and no circle"
     return None
 

@@ -179,6 +179,10 @@ class Alternating(Friends):
 class Remembering(Friends):
     largest = 2
 
+    def __init__(self):
+        super().__init__()
+        self.k = self.max_size = None  # windows are as many, and as wide, as it takes
+
     def forward(self, edge_index, batch, batch_size, edge_weight=None):
         self.largest = max(self.largest, batch.numel())
         return Windows(max(2, self.largest // 4))(edge_index, batch, batch_size, edge_weight)
@@ -319,7 +323,8 @@ BROKEN = {
         "no more than max size members", "star", "circle 0 of document 0 has 5 members, but max_size is 4",
     ),
     AlwaysTheSame: (
-        "circles are not all the same", "one edge", "all 3 circles of document 0 have the members of the one led by 0",
+        "circles are not all the same", "one edge among strangers",
+        "all 3 circles of document 0 have the members of the one led by 2",
     ),
     RowsSwapped: (
         "where all are friends somebody meets", "complete", "document 0 has 7 words, all friends of each other, and no",

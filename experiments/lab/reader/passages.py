@@ -291,7 +291,7 @@ def vectors(texts: list[Ints], folder: Path | None = None, batch: int = 64) -> F
             found[some] = model.vectors(passage_sequences(graph, model.cls_token_id, model.sep_token_id)).numpy()
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
-        np.save(file, found.astype(np.float16))
+        np.save(file, found.astype(np.float16), allow_pickle=False)
     return found
 
 
