@@ -2,9 +2,12 @@ import gzip
 import json
 import multiprocessing
 import pickle
+import subprocess
+import sys
 import time
 
 import pytest
+from children import fresh
 
 from socialgraph.data.collection import Document
 from socialgraph.data.folder import load_folder
@@ -245,14 +248,24 @@ def _text(documents):
     return documents["d2"].text
 
 
-@pytest.mark.parametrize("start", ["fork", "spawn"])
-def test_workers_read_documents(folder, start):
-    if start not in multiprocessing.get_all_start_methods():
-        pytest.skip(f"this system cannot {start}")
+FORKS = """
+import multiprocessing, sys
+from socialgraph.data import load_folder
+documents = load_folder(sys.argv[1]).documents
+_ = documents["d1"].text  # the file is open in the parent
+with multiprocessing.get_context("fork").Pool(1) as pool:
+    print(pool.apply(documents.__getitem__, ("d2",)).text)
+"""
+
+
+def test_workers_read_documents(folder):
     pack(folder / "corpus.jsonl")
     loaded = load_folder(folder)
-    with multiprocessing.get_context(start).Pool(1) as pool:
+    with fresh().Pool(1) as pool:
         assert pool.apply(_text, (loaded.documents,)) == CORPUS[1]["text"]
+    if "fork" in multiprocessing.get_all_start_methods():  # from a process in which torch has not worked
+        told = subprocess.run([sys.executable, "-c", FORKS, str(folder)], capture_output=True, text=True, check=True)
+        assert told.stdout.strip() == CORPUS[1]["text"]
     assert pickle.loads(pickle.dumps(loaded))["dev"].candidates == {"q1": {"d1": 2.5, "d3": 1.5}}
 
 

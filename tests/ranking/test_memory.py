@@ -1,6 +1,7 @@
 """Out of memory: known by its name, halved until it fits, and named where it never does. The memory really ends."""
 
 import errno
+import gc
 import json
 import os
 import resource
@@ -152,35 +153,26 @@ def ranker(folder):
 
 
 def in_little_memory(megabytes, function):
-    """Return what the function gives, and its warnings, in a child that can take so many megabytes more."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            pages = int(Path("/proc/self/statm").read_text().split()[0])
-            limit = pages * resource.getpagesize() + megabytes * MEGABYTE
-            resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
-                try:
-                    result = function()
-                except SocialgraphError as error:
-                    result = f"{type(error).__name__}: {error}"
-            os.write(
-                writing, json.dumps([result, [str(w.message) for w in caught if "memory" in str(w.message)]]).encode()
-            )
-        finally:
-            os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading) as pipe:
-        found = pipe.read()
-    os.waitpid(child, 0)
-    return json.loads(found)
+    """Return what the function gives, and its warnings, while the process can take so many megabytes more."""
+    gc.collect()
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    before, most = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + megabytes * MEGABYTE, most))
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                result = function()
+            except SocialgraphError as error:
+                result = f"{type(error).__name__}: {error}"
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (before, most))
+    return [result, [str(w.message) for w in caught if "memory" in str(w.message)]]
 
 
 def program(folder):
     """Do everything with and without enough memory; print what came of it."""
-    torch.set_num_threads(1)  # children are forked
+    torch.set_num_threads(1)
     folder = Path(folder)
     builder = ranker(folder)
     queries, candidates = {"q": "w1 w2 w3"}, {"q": dict.fromkeys(sorted(builder.documents)[:40], 1.0)}
@@ -226,7 +218,7 @@ def outcome(tmp_path_factory):
     if not Path("/proc/self/statm").exists():
         pytest.skip("memory can be limited on Linux only")
     command = [sys.executable, __file__, str(tmp_path_factory.mktemp("memory"))]
-    # large blocks go back to the system, so that nothing is left over from the parent's own work
+    # large blocks go back to the system, so that nothing is left over from the work before
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "MALLOC_MMAP_THRESHOLD_": "65536"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr[-3000:]

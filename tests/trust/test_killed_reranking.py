@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import traceback
 from itertools import count
 from pathlib import Path
 
@@ -20,6 +19,7 @@ import pytest
 import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # where it is called as a program
+from children import fresh
 from conftest import write_tiny_bert
 
 from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
@@ -29,7 +29,7 @@ from socialgraph.nn import Socialformer
 from socialgraph.nn.colbert import ColBERT
 from socialgraph.partition import EdgeCircles, Windows
 from socialgraph.ranking import rerank, stored
-from socialgraph.ranking.stored import encode_collection, rerank_stored
+from socialgraph.ranking.stored import VectorStore, encode_collection, rerank_stored
 
 WORKS = ("reranking", "matching", "encoding")
 QUERIES = {f"q{i}": f"w{i} w{i + 1} w{2 * i}" for i in range(6)}
@@ -41,9 +41,11 @@ class Works:
     """What is killed: each work leaves its results in a folder that it is told."""
 
     def __init__(self, folder):
-        (folder / "bert").mkdir(parents=True)
-        write_tiny_bert(folder / "bert")
+        if not (folder / "bert").exists():
+            (folder / "bert").mkdir(parents=True)
+            write_tiny_bert(folder / "bert")
         name = str(folder / "bert")
+        torch.manual_seed(0)  # each process makes the same
         text = lambda n: " ".join(f"w{i}" for i in torch.randint(0, 195, (n,)))  # noqa: E731
         documents = {f"d{i:02}": Document(f"d{i:02}", text(20 + 2 * i)) for i in range(60)}
         tokens = Tokens(name)
@@ -53,8 +55,9 @@ class Works:
         self.passages = GraphBuilder(documents, tokens, statistics, passages=Windows(32))
         self.candidates = {query_id: dict.fromkeys(documents, 1.0) for query_id in QUERIES}
         self.former, self.colbert = Socialformer.from_backbone(name), ColBERT.from_backbone(name)
-        ids = list(documents)
-        self.store = encode_collection(self.colbert, self.passages, ids, folder / "vectors", progress=False)
+        if not (folder / "vectors").exists():
+            encode_collection(self.colbert, self.passages, list(documents), folder / "vectors", progress=False)
+        self.store = VectorStore(folder / "vectors")
 
     def reranking(self, folder):
         asked = (self.former, self.social, QUERIES, self.candidates)
@@ -69,11 +72,8 @@ class Works:
         if not (folder / "result").exists():
             encode_collection(self.colbert, self.passages, list(self.passages.documents), folder / "result", **OPTIONS)
 
-    def begin(self, name, folder):
-        """Work in a child; each batch that goes through a model leaves a byte in a file, which outlives the child."""
-        child = os.fork()
-        if child:
-            return child
+    def count(self, name, folder):
+        """Let each batch that goes through a model leave a byte in a file, which outlives the process."""
         calls = os.open(folder / "calls", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
         model, method = {
             "reranking": (self.former, "forward"), "matching": (self.colbert, "match"),
@@ -86,12 +86,25 @@ class Works:
             return function(*arguments)
 
         setattr(model, method, counted)
-        try:
-            getattr(self, name)(folder)
-            os._exit(0)
-        except BaseException:
-            traceback.print_exc()
-            os._exit(1)
+
+
+def do(name, works, folder):
+    """Do one of the works, in a process of its own."""
+    torch.set_num_threads(1)
+    made = Works(works)
+    made.count(name, folder)
+    (folder / "ready").touch()
+    getattr(made, name)(folder)
+
+
+def begin(name, works, folder):
+    """Return a process that has begun with a work."""
+    (folder / "ready").unlink(missing_ok=True)
+    child = fresh().Process(target=do, args=(name, works, folder))
+    child.start()
+    while child.exitcode is None and not (folder / "ready").exists():
+        time.sleep(0.001)
+    return child
 
 
 def contents(folder):
@@ -108,8 +121,10 @@ def noted(folder):
 def kill(works, name, folder, kills, chance):
     """Kill a work so many times, in as many rounds as that takes; return what came of it."""
     (folder / "undisturbed").mkdir(parents=True)
+    child = begin(name, works, folder / "undisturbed")
     begun = time.monotonic()
-    assert os.waitstatus_to_exitcode(os.waitpid(works.begin(name, folder / "undisturbed"), 0)[1]) == 0
+    child.join()
+    assert child.exitcode == 0
     seconds = time.monotonic() - begun
     expected, batches = contents(folder / "undisturbed"), (folder / "undisturbed" / "calls").stat().st_size
     died = again = 0
@@ -118,11 +133,12 @@ def kill(works, name, folder, kills, chance):
         here.mkdir()
         deaths, code = 0, -signal.SIGKILL
         while code == -signal.SIGKILL:
-            child = works.begin(name, here)
+            child = begin(name, works, here)
             if died < kills:
                 time.sleep(chance.uniform(0, 2 * seconds / min(kills, 5)))
-                os.kill(child, signal.SIGKILL)
-            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+                child.kill()
+            child.join()
+            code = child.exitcode
             deaths += code == -signal.SIGKILL
             died += code == -signal.SIGKILL
         assert code == 0, f"{name}: ended with {code}"
@@ -138,17 +154,17 @@ def kill(works, name, folder, kills, chance):
 
 def program(kills, seed):
     """Kill all works; print what came of it."""
-    torch.set_num_threads(1)  # children are forked
     chance = random.Random(seed)
     with tempfile.TemporaryDirectory() as folder:
-        works = Works(Path(folder))
+        works = Path(folder) / "works"
+        first = fresh().Process(target=Works, args=(works,))  # the BERT and the vectors
+        first.start()
+        first.join()
         print(json.dumps({name: kill(works, name, Path(folder) / name, kills, chance) for name in WORKS}))
 
 
 @pytest.fixture(scope="module")
 def outcome():
-    if not hasattr(os, "fork"):
-        pytest.skip("no fork here")
     command = [sys.executable, __file__, "--kills", "4"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr[-3000:]

@@ -6,7 +6,6 @@ Long form: python tests/trust/test_killed_table.py --kills 20
 import argparse
 import gzip
 import json
-import multiprocessing
 import os
 import random
 import signal
@@ -16,6 +15,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # where it is called as a program
+from children import fresh
 from commands import call, typed_for_tales, write_tales
 
 ROOT = Path(__file__).parents[2]
@@ -34,6 +34,7 @@ def table(folder, results):
     """Make the table, in a process of its own."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     os.dup2(1, 2)
+    sys.path.insert(0, str(ROOT / "experiments"))
     call("table", *typed(folder), f"results={results}")
 
 
@@ -67,11 +68,7 @@ def stage(results):
 
 def killed_and_whole(folder, kills, seed=0):
     """Return what an undisturbed run leaves, what a killed one leaves, and where it was killed."""
-    sys.path.insert(0, str(ROOT / "experiments"))
-    import lab.execute  # noqa: F401  (children are forked from here: they need not load PyTorch again)
-
-    context, draw = multiprocessing.get_context("fork"), random.Random(seed)
-    # the parent itself computes nothing: threads do not survive a fork
+    context, draw = fresh(), random.Random(seed)
     for work, arguments in ((write_tales, (folder / "tales",)), (table, (folder / "tales", folder / "whole"))):
         began = time.perf_counter()
         child = context.Process(target=work, args=arguments)
@@ -95,8 +92,7 @@ def killed_and_whole(folder, kills, seed=0):
             return finished(folder / "whole"), finished(folder / "killed"), moments
 
 
-def test_a_killed_table_goes_on_and_ends_the_same(tmp_path, monkeypatch, record_property):
-    monkeypatch.syspath_prepend(str(ROOT / "experiments"))
+def test_a_killed_table_goes_on_and_ends_the_same(tmp_path, record_property):
     whole, killed, moments = killed_and_whole(tmp_path, kills=4)
     assert killed == whole
     assert len(whole) == 10

@@ -6,7 +6,6 @@ import ast
 import gzip
 import io
 import json
-import multiprocessing
 import os
 import pickle
 import re
@@ -19,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from children import fresh
 from omegaconf import OmegaConf
 from safetensors.torch import load_file, save_file
 
@@ -362,7 +362,7 @@ def test_ids_name_no_files(tiny_bert, tmp_path):
 
 
 def _grown(path: str, kind: str, answer) -> None:
-    # In a process of its own, forked: how much memory reading took, and what came of it.
+    # In a process of its own: how much memory reading took, and what came of it.
     start = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     try:
         reader = {
@@ -406,7 +406,7 @@ def test_bombs_and_long_lines_end_in_an_error_not_in_swap(folder, name, content,
     else:
         assert len(content) < 20 << 20
         (folder / name).write_bytes(content)
-    context = multiprocessing.get_context("fork")
+    context = fresh()
     answer = context.SimpleQueue()
     process = context.Process(target=_grown, args=(str(folder), "folder", answer))
     process.start()

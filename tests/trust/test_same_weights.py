@@ -1,7 +1,6 @@
 """Dynamic centrality: its last digits depend on the batch, but what was computed once is kept, and repeats exactly."""
 
 import gc
-import multiprocessing
 import os
 import re
 import resource
@@ -12,6 +11,7 @@ from contextlib import closing
 
 import pytest
 import torch
+from children import fresh
 from torch_geometric.data import Batch
 
 from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens, WeightCache
@@ -148,7 +148,7 @@ def write(folder, number, results):
 
 
 def test_processes_that_write_at_once_agree(tmp_path):
-    context = multiprocessing.get_context("fork")
+    context = fresh()
     results = context.Queue()
     processes = [context.Process(target=write, args=(tmp_path, number, results)) for number in range(4)]
     for process in processes:
