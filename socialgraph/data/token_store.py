@@ -18,6 +18,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 import torch
+from filelock import FileLock
 from torch import Tensor
 from tqdm import tqdm
 
@@ -135,7 +136,12 @@ class TokenStore:
         if not folder.exists():
             logger.info("tokenising %r into %s", documents if len(repr(documents)) < 80 else "documents", folder)
             try:
-                _build(documents, encoder, folder)
+                locks = cache_folder(cache) / "locks"
+                for place in (folder.parent, locks):
+                    place.mkdir(parents=True, exist_ok=True)
+                with FileLock(locks / f"tokens-{name}.lock"):  # who comes second waits, and finds the store
+                    if not folder.exists():
+                        _build(documents, encoder, folder)
             except OSError as error:
                 raise InputError(
                     f"{folder}: cannot be written ({error}); set SOCIALGRAPH_CACHE to a folder with room"
@@ -230,8 +236,9 @@ def text_batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
 
 
 def _build(documents: Mapping[str, Document], encoder: Encoder, folder: Path) -> None:
-    """Write a store into a folder beside, and rename it once it is whole."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    """Write a store into a folder beside, and rename it once it is whole. The store's lock is held."""
+    for left in folder.parent.glob(f".{folder.name}.*.part"):  # by a process that died while it held the lock
+        shutil.rmtree(left, ignore_errors=True)
     beside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.", suffix=".part"))
     try:
         keys, lengths = _write_ids(documents, encoder, beside / "ids.bin")
@@ -249,11 +256,7 @@ def _build(documents: Mapping[str, Document], encoder: Encoder, folder: Path) ->
         with atomic_write(beside / "store.json") as file:
             json.dump(facts, file, indent=1)
         beside.chmod(folder.parent.stat().st_mode & 0o777)  # mkdtemp makes folders that only their owner can read
-        try:
-            beside.rename(folder)
-        except OSError:
-            if not folder.exists():  # else another process was faster, and its store is the same
-                raise
+        beside.rename(folder)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
 

@@ -70,8 +70,8 @@ class Journal:
             return self
         try:
             if processes.is_first():
-                check_room(self.folder, self.size)
                 self._held.enter_context(only_here(self.folder))
+                check_room(self.folder, self.size)
                 self._check()
                 self.finished = self._read()
             if self.together:

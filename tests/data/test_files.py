@@ -1,9 +1,10 @@
 import gzip
 import os
+import tempfile
 
 import pytest
 
-from socialgraph.data.files import atomic_write, decoded, numbered_lines
+from socialgraph.data.files import atomic_write, decoded, numbered_lines, only_here
 from socialgraph.errors import InputError
 
 
@@ -72,3 +73,21 @@ def test_decoded_names_the_place():
     assert decoded("é".encode(), "f:1") == "é"
     with pytest.raises(InputError, match="f:7: not UTF-8"):
         decoded(b"\xff", "f:7")
+
+
+def test_who_holds_a_folder_next_removes_what_a_dead_process_was_writing(tmp_path):
+    kept = ["result.txt", ".hidden", ".config.part", "vectors.part", ".tmp", ".tmp-of-mine", ".checkpoint-x.part"]
+    for name in kept:
+        (tmp_path / name).write_text("mine")
+    (tmp_path / "below").mkdir()
+    half = atomic_write(tmp_path / "result.txt")
+    half.__enter__().write("half")  # and then the process dies
+    tempfile.mkstemp(dir=tmp_path / "below", prefix=".a.json.", suffix=".part")
+    (tmp_path / ".tmpAb3xY9").write_text("weights")
+    (tmp_path / ".checkpoint-12.part").mkdir()
+    (tmp_path / ".checkpoint-12.part" / "model.safetensors").write_text("weights")
+    assert len(list(tmp_path.iterdir())) == len(kept) + 4
+    with only_here(tmp_path):
+        assert {path.name for path in tmp_path.iterdir()} == {*kept, "below", ".lock"}
+        assert len(list((tmp_path / "below").iterdir())) == 1  # may be somebody else's
+    assert (tmp_path / "result.txt").read_text() == "mine"

@@ -160,3 +160,14 @@ def test_a_worker_opens_the_files_itself(documents, tiny_bert, tmp_path):
     assert len(data) < 500
     assert pickle.loads(data).row(3, 9).tolist() == tokens.store.row(3, 9).tolist()
     assert pickle.loads(pickle.dumps(tokens)).lengths(["D7"], {}) == tokens.lengths(["D7"], {})
+
+
+def test_what_a_killed_process_had_built_is_removed_by_the_next(documents, tiny_bert, tmp_path):
+    store = Tokens.stored(documents, tiny_bert[0], cache=tmp_path / "cache").store
+    half = store.folder.with_name(f".{store.folder.name}.abcdefgh.part")
+    other = store.folder.with_name(".0123456789abcdef.abcdefgh.part")  # of another store: may be in work
+    store.folder.rename(half)
+    other.mkdir()
+    again = Tokens.stored(documents, tiny_bert[0], cache=tmp_path / "cache").store
+    assert again.folder == store.folder
+    assert {path.name for path in store.folder.parent.iterdir()} == {store.folder.name, other.name}
