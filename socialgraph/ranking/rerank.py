@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import repeat
 from typing import Any, TypeVar
 
 import torch
@@ -15,7 +16,7 @@ from torch_geometric.data import Batch
 from tqdm import tqdm
 
 from socialgraph.data.builder import GraphBuilder
-from socialgraph.data.collection import Queries, Run, check_candidates, first_ids, ranked
+from socialgraph.data.collection import Queries, Run, check_candidates, check_scores, first_ids, ranked
 from socialgraph.data.collection import identity as collection_identity
 from socialgraph.errors import CheckpointError, OptionError
 from socialgraph.ranking import processes
@@ -31,8 +32,8 @@ _PAIR_BYTES = 25
 
 Pair = tuple[str, str, str]
 """Query id, query text, document id."""
-Scorer = Callable[[Sequence[Pair]], list[float]]
-"""Pairs -> their scores."""
+Scorer = Callable[[Sequence[Pair], "Batch | None"], list[float]]
+"""Pairs, and their graph where it was built ahead -> their scores."""
 
 
 @torch.inference_mode()
@@ -73,93 +74,135 @@ def rerank(
             returned.
 
     Raises:
-        InputError: a candidate is not in the collection, or the journal is of other work.
+        InputError: a candidate is not in the collection or its score not finite, or the journal is of other work.
         OptionError: token_budget below 1, or workers below 0.
         TooLargeError: a document does not fit in memory even alone.
         OutputError: the journal cannot be written, or another run holds it.
         CheckpointError: a score is not a finite number.
     """
-    if token_budget < 1:
-        raise OptionError(f"token_budget must be at least 1, got {token_budget}")
     if workers < 0:
         raise OptionError(f"workers must not be negative, got {workers}")
-    candidates = {query_id: scores for query_id, scores in candidates.items() if query_id in queries}
-    silent = [query_id for query_id in candidates if builder.tokens.query(queries[query_id]).numel() == 0]
-    if silent and processes.is_first():
-        warnings.warn(
-            f"{len(silent)} queries have no word piece and keep the order of their candidates: {first_ids(silent)}",
-            stacklevel=2,
-        )
-    documents = list({document: None for scores in candidates.values() for document in scores})
-    try:
-        lengths = dict(zip(documents, builder.tokens.lengths(documents, builder.documents), strict=True))
-    except KeyError:
-        check_candidates(candidates, builder.documents, "re-ranking")  # says which, and how many
-        raise
-    empty = sorted(document for document, length in lengths.items() if length == 0)
-    if empty and processes.is_first():
-        warnings.warn(
-            f"{len(empty)} documents have no word piece, they all get one score: {first_ids(empty)}", stacklevel=2
-        )
-    found: dict[str, dict[str, float]] = {query_id: dict(candidates[query_id]) for query_id in silent}
-    pairs = [
-        (query_id, queries[query_id], document)
-        for query_id, scores in candidates.items()
-        if query_id not in found
-        for document in scores
-    ]
-    pairs.sort(key=lambda pair: -lengths[pair[2]])  # longest first: what does not fit in memory shows at once
+    request = Request(builder, queries, candidates, token_budget)
+    lengths = _lengths(builder, request.candidates)
+    # longest first: what does not fit in memory shows at once
+    pairs = sorted(request.pairs(), key=lambda pair: -lengths[pair[2]])
     cut = [pairs[batch.start : batch.stop] for batch in batches([lengths[pair[2]] for pair in pairs], token_budget)]
-
     model.eval()
     identity = {}
     if journal is not None:
-        asked = (
-            [query_id, builder.tokens.query(text).tolist(), document, lengths[document]]
-            for query_id, text, document in pairs
-        )
         identity = {
             "work": "re-ranking",
-            "candidates": digest(asked),
+            "candidates": digest([*request.known_of(pair), lengths[pair[2]]] for pair in pairs),
             "texts": collection_identity(builder.documents),
             **identity_of(model),
             **graphs_of(builder),
             **computing(model, builder, token_budget, bf16),
         }
 
-    def score(ready: list[Batch | None], some: Sequence[Pair]) -> list[float]:
-        graph = ready.pop() if ready else None
+    def score(some: Sequence[Pair], graph: Batch | None) -> list[float]:
         graph = builder(some) if graph is None else graph
         with torch.autocast(builder.device.type, torch.bfloat16, enabled=bf16):
             return finite(model(graph).float().tolist(), some, model)
 
-    def scorers(batches: list[list[Pair]]) -> Iterator[Scorer]:
-        graphs = ahead(builder, batches, workers)
-        for _ in batches:
-            yield partial(score, [next(graphs)])  # in a list that is emptied, so that a graph that fails is let go
+    graphs = partial(ahead, builder, workers=workers)
+    return request.run(scored(cut, score, lambda pair: lengths[pair[2]], progress, journal, identity, graphs))
 
-    for pair, value in scored(cut, scorers, lambda pair: lengths[pair[2]], progress, journal, identity):
-        found.setdefault(pair[0], {})[pair[2]] = value
-    return {query_id: best_first(found.get(query_id, {})) for query_id in candidates}
+
+class Request:
+    """Which pairs of a query and a candidate are to be scored; at the end the run that their scores make.
+
+    Args:
+        builder: makes queries into word pieces.
+        queries: query id -> text.
+        candidates: what is re-ranked; only queries that are in ``queries``.
+        token_budget: of a batch.
+
+    Raises:
+        OptionError: token_budget below 1.
+        InputError: a candidate's score is not finite.
+
+    Warns:
+        UserWarning: queries without word pieces, which keep the order of their candidates.
+    """
+
+    def __init__(self, builder: GraphBuilder, queries: Queries, candidates: Run, token_budget: int) -> None:
+        if token_budget < 1:
+            raise OptionError(f"token_budget must be at least 1, got {token_budget}")
+        self.queries = queries
+        self.candidates = {query_id: scores for query_id, scores in candidates.items() if query_id in queries}
+        check_scores(self.candidates, "re-ranking")
+        self.pieces = {query_id: builder.tokens.query(queries[query_id]) for query_id in self.candidates}
+        silent = [query_id for query_id, pieces in self.pieces.items() if pieces.numel() == 0]
+        if silent and processes.is_first():
+            warnings.warn(
+                f"{len(silent)} queries have no word piece and keep the order of their candidates: {first_ids(silent)}",
+                stacklevel=3,
+            )
+        #: queries that a model can score
+        self.asked = [query_id for query_id, pieces in self.pieces.items() if pieces.numel() > 0]
+
+    def pairs(self, asked: Sequence[str] | None = None) -> list[Pair]:
+        """Return the pairs of all queries that are asked, or of these, in their order."""
+        some = self.asked if asked is None else asked
+        return [(i, self.queries[i], document) for i in some for document in self.candidates[i]]
+
+    def known_of(self, pair: Pair) -> list[Any]:
+        """Return what a score depends on of a pair, beside the document's text: for a journal."""
+        return [pair[0], self.pieces[pair[0]].tolist(), pair[2]]
+
+    def run(self, scores: Iterable[tuple[Pair, float]]) -> Run:
+        """Return all candidates in their new order, best first."""
+        new: Run = {query_id: {} for query_id in self.asked}
+        for (query_id, _, document), value in scores:
+            new[query_id][document] = value
+        return {query_id: best_first(new.get(query_id, old)) for query_id, old in self.candidates.items()}
+
+
+def _lengths(builder: GraphBuilder, candidates: Run) -> dict[str, int]:
+    """Return the word pieces of each candidate; warn of those without any."""
+    documents = list({document: None for scores in candidates.values() for document in scores})
+    try:
+        lengths = dict(zip(documents, builder.tokens.lengths(documents, builder.documents), strict=True))
+    except KeyError:
+        check_candidates(candidates, builder.documents, "re-ranking")  # says which, and how many
+        raise
+    warn_of_empty(sorted(document for document, length in lengths.items() if length == 0))
+    return lengths
+
+
+def warn_of_empty(documents: Sequence[str]) -> None:
+    """Warn, in the first process, of documents without word pieces."""
+    if documents and processes.is_first():
+        warnings.warn(
+            f"{len(documents)} documents have no word piece, they all get one score: {first_ids(documents)}",
+            stacklevel=4,
+        )
+
+
+def nothing_ahead(batches: list[list[Pair]]) -> Iterator[None]:
+    """Prepare nothing for any batch."""
+    return repeat(None, len(batches))
 
 
 def scored(
     batches: Sequence[list[Pair]],
-    scorers: Callable[[list[list[Pair]]], Iterator[Scorer]],
+    score: Scorer,
     length: Callable[[Pair], int],
     progress: bool,
     journal: str | os.PathLike[str] | None,
     identity: Mapping[str, Any],
+    graphs: Callable[[list[list[Pair]]], Iterator[Batch | None]] = nothing_ahead,
 ) -> Iterator[tuple[Pair, float]]:
     """Yield all pairs with their scores: those the journal has, and those that the processes compute together.
 
     Args:
         batches: all of them, cut alike in every process.
-        scorers: yields for each of some batches the function that scores it, or parts of it.
+        score: of a batch or a part of one.
         length: word pieces of a pair's document.
         progress: show a bar.
         journal: folder of the journal, or None.
         identity: of the work, see :class:`~socialgraph.ranking.journal.Journal`.
+        graphs: makes some batches' graphs ahead of the model, see :func:`ahead`.
     """
     halving = Halving(length, lambda pair: f"document {pair[2]!r} for query {pair[0]!r}")
     with Journal(journal, identity, size=_PAIR_BYTES * sum(map(len, batches))) as kept:
@@ -173,13 +216,25 @@ def scored(
             unit="doc",
             disable=not (progress and processes.is_first()),
         ) as bar:
-            for number, score in zip(mine, scorers([batches[number] for number in mine]), strict=True):
-                scores[number] = [value for _, part in halving(score, batches[number]) for value in part]
+            ready = graphs([batches[number] for number in mine])
+            for number in mine:
+                function = _first_ready(score, ready, batches[number])
+                scores[number] = [value for _, part in halving(function, batches[number]) for value in part]
                 kept.append(number, scores[number])
                 bar.update(len(batches[number]))
         for part in (kept.finished, *processes.from_all(scores)):
             for number, values in part.items():
                 yield from zip(batches[number], values, strict=True)
+
+
+def _first_ready(
+    score: Scorer, graphs: Iterator[Batch | None], batch: list[Pair]
+) -> Callable[[Sequence[Pair]], list[float]]:
+    """Return what scores a batch with the graph that is ready, and parts of it without.
+
+    Nothing but the call itself holds that graph: where it does not fit, it is gone before that of a half is built.
+    """
+    return lambda part: score(part, next(graphs) if part is batch else None)
 
 
 def ahead(builder: GraphBuilder, batches: list[list[Pair]], workers: int) -> Iterator[Batch | None]:

@@ -18,11 +18,10 @@ import math
 import os
 import shutil
 import time
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
-from itertools import groupby, islice
+from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -43,7 +42,7 @@ from socialgraph.ranking import processes
 from socialgraph.ranking.identity import differences, digest, graphs_of, identity_of
 from socialgraph.ranking.journal import Journal, write_all, writing
 from socialgraph.ranking.memory import Halving
-from socialgraph.ranking.rerank import Pair, Scorer, batches, best_first, computing, finite, scored
+from socialgraph.ranking.rerank import Pair, Request, batches, computing, finite, scored, warn_of_empty
 
 DTYPES = ("float16", "float32")
 #: queries that go through BERT together
@@ -186,11 +185,7 @@ def encode_collection(
         shutil.rmtree(part, ignore_errors=True)
     processes.wait()
     store = VectorStore(place)
-    empty = [ids[i] for i in (store.document_ptr.diff() == 0).nonzero().flatten().tolist()]
-    if empty and processes.is_first():
-        warnings.warn(
-            f"{len(empty)} documents have no word piece, they all get one score: {first_ids(empty)}", stacklevel=2
-        )
+    warn_of_empty([ids[i] for i in (store.document_ptr.diff() == 0).nonzero().flatten().tolist()])
     return store
 
 
@@ -285,49 +280,43 @@ def rerank_stored(
     Raises:
         CheckpointError: the store is of another model, its passages are not those of the builder, or a score is not a
             finite number.
-        InputError: a candidate is not in the store, or the journal is of other work.
+        InputError: a candidate is not in the store or its score not finite, or the journal is of other work.
         OptionError: token_budget below 1.
         TooLargeError: a document does not fit in memory even alone.
         OutputError: the journal cannot be written, or another run holds it.
     """
-    if token_budget < 1:
-        raise OptionError(f"token_budget must be at least 1, got {token_budget}")
     store.check(model, builder)
-    candidates = {query_id: scores for query_id, scores in candidates.items() if query_id in queries}
-    missing = sorted({document for scores in candidates.values() for document in scores} - store.documents.keys())
+    request = Request(builder, queries, candidates, token_budget)
+    missing = sorted({document for some in request.candidates.values() for document in some} - store.documents.keys())
     if missing:
         raise InputError(f"{len(missing)} candidates are not in the store {store.folder}: {first_ids(missing)}")
-    pieces = {query_id: builder.tokens.query(queries[query_id]) for query_id in candidates}
-    silent = [query_id for query_id, ids in pieces.items() if ids.numel() == 0]
-    if silent and processes.is_first():
-        warnings.warn(
-            f"{len(silent)} queries have no word piece and keep the order of their candidates: {first_ids(silent)}",
-            stacklevel=2,
-        )
-    found: dict[str, dict[str, float]] = {query_id: dict(candidates[query_id]) for query_id in silent}
-    asked = [query_id for query_id in candidates if query_id not in found]
     tokens = store.passage_ptr[store.document_ptr].diff().tolist()  # of each document
     length = lambda pair: tokens[store.documents[pair[2]]]  # noqa: E731
+    chunks = [request.asked[begin : begin + QUERIES] for begin in range(0, len(request.asked), QUERIES)]
     cut: list[list[Pair]] = []  # no batch has queries of two chunks, which go through BERT apart
-    for begin in range(0, len(asked), QUERIES):
-        pairs = [(i, queries[i], document) for i in asked[begin : begin + QUERIES] for document in candidates[i]]
+    for pairs in map(request.pairs, chunks):
         cut += [pairs[batch.start : batch.stop] for batch in batches(list(map(length, pairs)), token_budget)]
-
     model.eval()
     identity = {}
     if journal is not None:
-        everything = ([pair[0], pieces[pair[0]].tolist(), pair[2]] for batch in cut for pair in batch)
         identity = {
             "work": "re-ranking from stored vectors",
-            "candidates": digest(everything),
+            "candidates": digest(request.known_of(pair) for batch in cut for pair in batch),
             **identity_of(model),
             **graphs_of(builder),
             **computing(model, builder, token_budget, bf16),
             "store": digest(sorted(store.about.items())),
         }
-    place = {query_id: number for number, query_id in enumerate(asked)}
+    chunk_of = {query_id: (chunk, row) for chunk in range(len(chunks)) for row, query_id in enumerate(chunks[chunk])}
 
-    def score(query: QueryVectors, some: Sequence[Pair]) -> list[float]:
+    @lru_cache(maxsize=1)  # batches come chunk by chunk
+    def encoded(chunk: int) -> QueryVectors:
+        pieces = [request.pieces[query_id] for query_id in chunks[chunk]]
+        with torch.autocast(builder.device.type, torch.bfloat16, enabled=bf16):
+            return model.encode_queries(_query_graph(pieces, builder.device))
+
+    def score(some: Sequence[Pair], _: None) -> list[float]:
+        query = encoded(chunk_of[some[0][0]][0])
         documents = [document for _, _, document in some]
         passages = store.passages(documents, builder.device)
         relevance = None
@@ -335,20 +324,11 @@ def rerank_stored(
             graph = builder(some)
             relevance = model.relevance(graph)
             _check_passages(graph, passages, documents, store)
-        owner = torch.tensor([place[query_id] % QUERIES for query_id, _, _ in some], device=builder.device)
-        own = QueryVectors(query.token[owner], query.cls[owner])
+        row = torch.tensor([chunk_of[query_id][1] for query_id, _, _ in some], device=builder.device)
+        own = QueryVectors(query.token[row], query.cls[row])
         return finite(model.match(own, passages, relevance).tolist(), some, model)
 
-    def scorers(batches: list[list[Pair]]) -> Iterator[Scorer]:
-        for chunk, group in groupby(batches, key=lambda batch: place[batch[0][0]] // QUERIES):
-            here = [pieces[query_id] for query_id in asked[chunk * QUERIES : (chunk + 1) * QUERIES]]
-            with torch.autocast(builder.device.type, torch.bfloat16, enabled=bf16):
-                query = model.encode_queries(_query_graph(here, builder.device))
-            yield from (partial(score, query) for _ in group)
-
-    for pair, value in scored(cut, scorers, length, progress, journal, identity):
-        found.setdefault(pair[0], {})[pair[2]] = value
-    return {query_id: best_first(found.get(query_id, {})) for query_id in candidates}
+    return request.run(scored(cut, score, length, progress, journal, identity))
 
 
 def _query_graph(pieces: list[Tensor], device: torch.device) -> Data:
