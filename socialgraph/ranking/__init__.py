@@ -14,7 +14,8 @@ from socialgraph.ranking.losses import (
 )
 from socialgraph.ranking.rerank import rerank
 from socialgraph.ranking.stored import VectorStore, encode_collection, rerank_stored
-from socialgraph.ranking.train import RankingTrainer, train
+from socialgraph.ranking.train import train
+from socialgraph.ranking.trainer import RankingTrainer
 
 __all__ = [
     "BM25",

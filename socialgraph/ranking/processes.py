@@ -7,6 +7,7 @@ alone needs none.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -15,10 +16,12 @@ from accelerate import PartialState
 from accelerate.utils import parse_flag_from_env
 from torch import distributed
 
+from socialgraph.errors import SocialgraphError
+
 T = TypeVar("T")
 
 #: how long one process waits for the others, who may have more to do
-PATIENCE = timedelta(days=1)
+LONGEST_WAIT = timedelta(days=1)
 
 
 def count() -> int:
@@ -59,6 +62,22 @@ def wait() -> None:
     from_all(None)
 
 
+def run_in_first(function: Callable[[], T]) -> T:
+    """Call a function in the first process alone; return what it returned, or raise what it refused, in all."""
+    value: Any = None
+    refused: SocialgraphError | None = None
+    if is_first():
+        try:
+            value = function()
+        except SocialgraphError as error:
+            refused = error
+    value, refused = from_first((value, refused))
+    if refused is not None:
+        raise refused
+    result: T = value
+    return result
+
+
 def on_cpu() -> bool:
     """Tell whether the processes of this machine talk over the CPU: gloo, not NCCL.
 
@@ -74,5 +93,5 @@ def _joined() -> bool:
     if int(os.environ.get("WORLD_SIZE", "1")) < 2:
         return False
     if not distributed.is_initialized():
-        PartialState(cpu=on_cpu(), timeout=PATIENCE)
+        PartialState(cpu=on_cpu(), timeout=LONGEST_WAIT)
     return True

@@ -20,7 +20,7 @@ from socialgraph.partition import EdgeCircles, Windows
 from socialgraph.ranking import RankingTrainer, rerank, train
 from socialgraph.ranking.checkpoints import checkpoints, last_whole
 from socialgraph.ranking.losses.listwise import listwise_cross_entropy
-from socialgraph.ranking.train import checkpoint_bytes
+from socialgraph.ranking.trainer import checkpoint_bytes
 
 
 @pytest.fixture

@@ -17,6 +17,9 @@ import time
 from pathlib import Path
 
 import torch
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # where it is called as a program
+from children import fresh
 from safetensors.torch import load_file, save_model
 from transformers import BertConfig, BertModel, BertTokenizerFast
 
@@ -80,34 +83,36 @@ def life(bert, run):
         folder = run / stage
         logs.append(train(model, builder, groups, split.queries, folder, stage=stage, resume=True, **OPTIONS))
     save_model(model, str(run / "end.safetensors"))
-    (run / "log.json").write_text(json.dumps([[line for line in log if "loss" in line] for log in logs]))
+    (run / "log.json").write_text(json.dumps([[what_repeats(line) for line in log] for log in logs]))
+
+
+def what_repeats(line):
+    """Return a line of the log without times and speeds."""
+    return {name: value for name, value in line.items() if not name.startswith(("train_runtime", "train_s"))}
+
+
+def told_life(bert, run):
+    """Live, and write down what is said."""
+    torch.set_num_threads(1)
+    with open(run / "errors", "a") as errors:
+        os.dup2(errors.fileno(), 1)
+        os.dup2(errors.fileno(), 2)
+    life(bert, run)
 
 
 def start(bert, run):
-    """Return the id of a new process that lives."""
-    child = os.fork()
-    if child:
-        return child
-    code = 1
-    try:
-        with open(run / "errors", "a") as errors:
-            os.dup2(errors.fileno(), 1)
-            os.dup2(errors.fileno(), 2)
-        life(bert, run)
-        code = 0
-    except BaseException:
-        sys.excepthook(*sys.exc_info())
-        sys.stderr.flush()
-    finally:
-        os._exit(code)
+    """Return a new process that lives."""
+    child = fresh().Process(target=told_life, args=(bert, run))
+    child.start()
+    return child
 
 
 def ended(child, run):
     """Tell whether a process ended by itself; it must have done well."""
-    found, status = os.waitpid(child, os.WNOHANG)
-    if found:
-        assert status == 0, (run / "errors").read_text()
-    return found
+    if child.exitcode is None:
+        return False
+    assert child.exitcode == 0, (run / "errors").read_text()
+    return True
 
 
 def kill(child, run, draw, seconds):
@@ -125,8 +130,8 @@ def kill(child, run, draw, seconds):
         time.sleep(draw.uniform(0, seconds / 2))
     if ended(child, run):
         return None
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
+    os.kill(child.pid, signal.SIGKILL)
+    child.join()
     parts = [path.parent.name + "/" + path.name for path in run.glob("*/.checkpoint-*.part")]
     last = sorted((path.parent.name, int(path.name[11:])) for path in run.glob("*/checkpoint-*"))
     return f"{'in a checkpoint' if saving else 'anywhere'}: whole {last}, half-written {parts}"
@@ -181,6 +186,5 @@ if __name__ == "__main__":
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as place:
         main(options.kills, options.seed, Path(place))
