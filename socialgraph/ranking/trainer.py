@@ -86,6 +86,7 @@ class RankingTrainer(Trainer):
         processes.run_in_first(
             lambda: check_room(self.folder, checkpoint_bytes(model, arguments) if self.saves else 0)
         )
+        self.made_with: dict[str, Any] = {}  # the settings, once a training with checkpoints begins
         roomy = RoomyCollator(collator)
         super().__init__(model, arguments, train_dataset=groups, data_collator=roomy, **options)
         self.halved_step = HalvedStep(super().training_step, roomy)
@@ -105,6 +106,8 @@ class RankingTrainer(Trainer):
             TooLargeError: a group does not fit in memory even alone.
         """
         with ExitStack() as held:
+            if self.saves or resume_from_checkpoint:
+                self.made_with = self.settings()
             if self.saves or resume_from_checkpoint is True:
                 processes.run_in_first(lambda: held.enter_context(only_here(self.folder)))
             checkpoint = processes.run_in_first(lambda: self._checkpoint(resume_from_checkpoint))
@@ -134,7 +137,7 @@ class RankingTrainer(Trainer):
             checkpoints.check_whole(checkpoint)
         if checkpoint is None:
             return None
-        checkpoints.check_same(checkpoint, self.settings())
+        checkpoints.check_same(checkpoint, self.made_with)
         progress = checkpoint / checkpoints.PROGRESS
         try:
             TrainerState.load_from_json(str(progress))
@@ -233,7 +236,7 @@ class RankingTrainer(Trainer):
             self.save_model(part)
             checkpoints.save_state(part, checkpoints.TRAINING, state)
             self.state.save_to_json(str(part / checkpoints.PROGRESS))
-            checkpoints.save_settings(part, self.settings())
+            checkpoints.save_settings(part, self.made_with)
         checkpoints.keep(folder, self.args.save_total_limit)
 
 
