@@ -16,6 +16,7 @@ from torch import Tensor
 from torch_geometric.data import Batch
 from transformers import Trainer, TrainerState, TrainingArguments
 
+from socialgraph.data.builder import GraphBuilder
 from socialgraph.data.files import check_room, only_here
 from socialgraph.data.groups import GroupCollator, TrainingGroups
 from socialgraph.errors import CheckpointError, OptionError, OutputError, first_line
@@ -79,7 +80,6 @@ class RankingTrainer(Trainer):
             raise OptionError(f"trainer: {', '.join(refused)} is not offered; checkpoints here hold no pickle")
         self.loss = loss_resolver(loss)
         self.head_learning_rate = head_learning_rate
-        self.builder = collator.builder
         self.takes_objective = "objective" in inspect.signature(model.forward).parameters
         self.folder = Path(arguments.output_dir)
         self.saves = arguments.save_strategy != "no"
@@ -144,6 +144,12 @@ class RankingTrainer(Trainer):
         except (OSError, ValueError, TypeError, AttributeError, KeyError) as error:
             raise CheckpointError(f"{progress}: damaged ({first_line(error)})") from error
         return checkpoint
+
+    @property
+    def builder(self) -> GraphBuilder:
+        """What builds the graphs."""
+        builder: GraphBuilder = self.data_collator.collator.builder
+        return builder
 
     def settings(self) -> dict[str, Any]:
         """Return what must be the same when a training is resumed, as JSON has it."""

@@ -282,14 +282,19 @@ def test_a_stage_is_entered_before_training(task, tmp_path):
         step(task, tmp_path, model, stage="third")
 
 
-def begin(task, folder, **changes):
-    """Train four steps with checkpoints after two and four; ``changes`` of the arguments."""
+def logged(task, folder, **changes):
+    """Train four steps with checkpoints after two and four; ``changes`` of the arguments. Return model and log."""
     backbone, split, builder = task
     model = changes.pop("model", None) or Socialformer.from_backbone(backbone)
     negatives = changes.pop("negatives", 1)
     groups = TrainingGroups(split, changes.pop("size", 16), negatives, changes.pop("draw", 0))
     options = {**OPTIONS, "save_strategy": "steps", "save_steps": 2, "logging_steps": 1, **changes}
-    log = train(model, builder, groups, split.queries, folder, **options)
+    return model, train(model, builder, groups, split.queries, folder, **options)
+
+
+def begin(task, folder, **changes):
+    """Return model and losses of such a training."""
+    model, log = logged(task, folder, **changes)
     return model, [line["loss"] for line in log if "loss" in line]
 
 
@@ -318,6 +323,17 @@ def test_resume_begins_goes_on_and_leaves_what_is_finished(task, tmp_path):
     assert_same(halfway.state_dict(), begun.state_dict())
     assert again == losses
     assert last_whole(tmp_path).name == "checkpoint-4"
+
+
+@pytest.mark.parametrize("every", [1, 3, 10])  # lines of the log before, around and never before the checkpoint
+def test_a_resumed_training_ends_with_the_mean_loss_of_all_steps(task, tmp_path, every):
+    _, whole = logged(task, tmp_path, logging_steps=every)
+    mean = whole[-1]["train_loss"]
+    _, halfway = logged(task, tmp_path, logging_steps=every, resume=str(tmp_path / "checkpoint-2"))
+    _, finished = logged(task, tmp_path, logging_steps=every, resume=True)
+    assert halfway[-1]["train_loss"] == finished[-1]["train_loss"] == mean
+    if every == 1:
+        assert mean == pytest.approx(sum(line["loss"] for line in whole[:-1]) / 4)
 
 
 def test_a_model_of_the_users_own_resumes(task, tmp_path):
