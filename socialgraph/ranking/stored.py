@@ -19,8 +19,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from functools import lru_cache
+from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -215,18 +214,13 @@ def _encode(
 
     with Journal(part, identity, size, together=False) as journal:
         folder = part / "store"
-        with writing(folder):
-            folder.mkdir(exist_ok=True)
         # how far the files have grown: batches in all of them, rows in each
         begin, *rows = journal.finished[max(journal.finished)] if journal.finished else [0] * 5
         with (
-            _growing(folder / "tokens.npy", about["dtype"], (width,), rows[0]) as tokens,
-            _growing(folder / "cls.npy", "float32", (model.cls_size,), rows[1]) as cls,
-            _growing(folder / "passage_ptr.npy", "int64", (), rows[2]) as passage_ptr,
-            _growing(folder / "document_ptr.npy", "int64", (), rows[3]) as document_ptr,
+            _all_growing(folder, about["dtype"], (width, model.cls_size), rows) as files,
             tqdm(total=len(ids), initial=rows[3], desc="encoding", unit="doc", disable=not progress) as bar,
         ):
-            files = (tokens, cls, passage_ptr, document_ptr)
+            tokens, cls, passage_ptr, document_ptr = files
             if begin == 0:
                 passage_ptr.append(torch.zeros(1))
                 document_ptr.append(torch.zeros(1))
@@ -290,13 +284,9 @@ def rerank_stored(
     missing = sorted({document for some in request.candidates.values() for document in some} - store.documents.keys())
     if missing:
         raise InputError(f"{len(missing)} candidates are not in the store {store.folder}: {first_ids(missing)}")
-    tokens = store.passage_ptr[store.document_ptr].diff().tolist()  # of each document
-    length = lambda pair: tokens[store.documents[pair[2]]]  # noqa: E731
-    chunks = [request.asked[begin : begin + QUERIES] for begin in range(0, len(request.asked), QUERIES)]
-    cut: list[list[Pair]] = []  # no batch has queries of two chunks, which go through BERT apart
-    for pairs in map(request.pairs, chunks):
-        cut += [pairs[batch.start : batch.stop] for batch in batches(list(map(length, pairs)), token_budget)]
     model.eval()
+    match = _Match(model, store, builder, request, bf16)
+    cut = match.batches(token_budget)
     identity = {}
     if journal is not None:
         identity = {
@@ -307,28 +297,55 @@ def rerank_stored(
             **computing(model, builder, token_budget, bf16),
             "store": digest(sorted(store.about.items())),
         }
-    chunk_of = {query_id: (chunk, row) for chunk in range(len(chunks)) for row, query_id in enumerate(chunks[chunk])}
+    return request.run(scored(cut, match, match.length, progress, journal, identity))
 
-    @lru_cache(maxsize=1)  # batches come chunk by chunk
-    def encoded(chunk: int) -> QueryVectors:
-        pieces = [request.pieces[query_id] for query_id in chunks[chunk]]
-        with torch.autocast(builder.device.type, torch.bfloat16, enabled=bf16):
-            return model.encode_queries(_query_graph(pieces, builder.device))
 
-    def score(some: Sequence[Pair], _: None) -> list[float]:
-        query = encoded(chunk_of[some[0][0]][0])
+class _Match:
+    """Scores pairs by stored vectors. Queries go through BERT in chunks, each when the first of its pairs comes."""
+
+    def __init__(
+        self, model: BiEncoder, store: VectorStore, builder: GraphBuilder, request: Request, bf16: bool
+    ) -> None:
+        self.model, self.store, self.builder, self.request, self.bf16 = model, store, builder, request, bf16
+        asked = request.asked
+        self.chunks = [asked[begin : begin + QUERIES] for begin in range(0, len(asked), QUERIES)]
+        self.place = {query_id: divmod(number, QUERIES) for number, query_id in enumerate(asked)}  # chunk, row
+        self.tokens = store.passage_ptr[store.document_ptr].diff().tolist()  # of each document
+        self.encoded: tuple[int, QueryVectors] | None = None  # the last chunk, as batches come chunk by chunk
+
+    def length(self, pair: Pair) -> int:
+        """Return how many tokens of a pair's document are stored."""
+        tokens: int = self.tokens[self.store.documents[pair[2]]]
+        return tokens
+
+    def batches(self, token_budget: int) -> list[list[Pair]]:
+        """Cut all pairs; no batch has queries of two chunks."""
+        cut = []
+        for pairs in map(self.request.pairs, self.chunks):
+            cut += [pairs[some.start : some.stop] for some in batches(list(map(self.length, pairs)), token_budget)]
+        return cut
+
+    def __call__(self, some: Sequence[Pair], _: object) -> list[float]:
+        """Return the scores of some pairs of one chunk."""
+        query = self._queries(self.place[some[0][0]][0])
         documents = [document for _, _, document in some]
-        passages = store.passages(documents, builder.device)
+        passages = self.store.passages(documents, self.builder.device)
         relevance = None
-        if model.reads_relevance:
-            graph = builder(some)
-            relevance = model.relevance(graph)
-            _check_passages(graph, passages, documents, store)
-        row = torch.tensor([chunk_of[query_id][1] for query_id, _, _ in some], device=builder.device)
+        if self.model.reads_relevance:
+            graph = self.builder(some)
+            relevance = self.model.relevance(graph)
+            _check_passages(graph, passages, documents, self.store)
+        row = torch.tensor([self.place[query_id][1] for query_id, _, _ in some], device=self.builder.device)
         own = QueryVectors(query.token[row], query.cls[row])
-        return finite(model.match(own, passages, relevance).tolist(), some, model)
+        return finite(self.model.match(own, passages, relevance).tolist(), some, self.model)
 
-    return request.run(scored(cut, score, length, progress, journal, identity))
+    def _queries(self, chunk: int) -> QueryVectors:
+        if self.encoded is None or self.encoded[0] != chunk:
+            pieces = [self.request.pieces[query_id] for query_id in self.chunks[chunk]]
+            device = self.builder.device
+            with torch.autocast(device.type, torch.bfloat16, enabled=self.bf16):
+                self.encoded = chunk, self.model.encode_queries(_query_graph(pieces, device))
+        return self.encoded[1]
 
 
 def _query_graph(pieces: list[Tensor], device: torch.device) -> Data:
@@ -408,3 +425,21 @@ def _growing(path: Path, dtype: str, shape: tuple[int, ...], rows: int) -> Itera
         growing = _Growing(file, dtype, shape, rows)
         yield growing
         growing.finish()
+
+
+@contextmanager
+def _all_growing(folder: Path, dtype: str, widths: tuple[int, int], rows: Sequence[int]) -> Iterator[list[_Growing]]:
+    """Open the four files of a store, which have so many rows: vectors of tokens, of [CLS], and the two bounds."""
+    with writing(folder):
+        folder.mkdir(exist_ok=True)
+    files = [
+        ("tokens.npy", dtype, (widths[0],)),
+        ("cls.npy", "float32", (widths[1],)),
+        ("passage_ptr.npy", "int64", ()),
+        ("document_ptr.npy", "int64", ()),
+    ]
+    with ExitStack() as opened:
+        yield [
+            opened.enter_context(_growing(folder / name, kind, shape, there))
+            for (name, kind, shape), there in zip(files, rows, strict=True)
+        ]
