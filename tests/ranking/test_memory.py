@@ -220,7 +220,7 @@ def outcome(tmp_path_factory):
     command = [sys.executable, __file__, str(tmp_path_factory.mktemp("memory"))]
     # large blocks go back to the system, so that nothing is left over from the work before
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "MALLOC_MMAP_THRESHOLD_": "65536"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=1800)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])
 

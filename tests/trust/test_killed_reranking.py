@@ -166,7 +166,7 @@ def program(kills, seed):
 @pytest.fixture(scope="module")
 def outcome():
     command = [sys.executable, __file__, "--kills", "4"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1800)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])
 

@@ -10,7 +10,7 @@ def test_a_training_killed_four_times_ends_with_the_same_weights_and_log(record_
     program = Path(__file__).with_name("kill_training.py")
     done = subprocess.run(
         [sys.executable, str(program), "--kills", "4", "--seed", str(int.from_bytes(os.urandom(2)))],
-        capture_output=True, text=True, timeout=300, check=False, env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True, text=True, timeout=1800, check=False, env={**os.environ, "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
     print(done.stdout)  # seed and moments, where it fails
     assert done.returncode == 0, done.stderr[-3000:]

@@ -153,7 +153,7 @@ def test_processes_that_write_at_once_agree(tmp_path):
     processes = [context.Process(target=write, args=(tmp_path, number, results)) for number in range(4)]
     for process in processes:
         process.start()
-    found = [dict(results.get(timeout=120)) for _ in processes]
+    found = [dict(results.get(timeout=600)) for _ in processes]
     for process in processes:
         process.join()
     assert found[0].keys() == set(range(1, 41))
