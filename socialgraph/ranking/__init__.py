@@ -1,5 +1,6 @@
 """Who wins: first stage, training, re-ranking, measures, significance."""
 
+from socialgraph.ranking.dev import Dev
 from socialgraph.ranking.evaluate import Evaluation, TTest, evaluate, holm, paired_t_test
 from socialgraph.ranking.first_stage import BM25, QueryLikelihood, Retriever, retrieve_candidates
 from socialgraph.ranking.identity import differences
@@ -20,6 +21,7 @@ from socialgraph.ranking.trainer import RankingTrainer
 __all__ = [
     "BM25",
     "LOSSES",
+    "Dev",
     "Evaluation",
     "QueryLikelihood",
     "RankingTrainer",

@@ -192,12 +192,15 @@ def last_whole(folder: Path) -> Path | None:
     return found
 
 
-def keep(checkpoint: Path, limit: int | None) -> None:
-    """Remove all but the last ``limit`` checkpoints up to this one, and all after it, which are being made again."""
+def keep(checkpoint: Path, limit: int | None, best: str | None = None) -> None:
+    """Remove all but the last ``limit`` checkpoints up to this one, and all after it, which are being made again.
+
+    The one that is called ``best`` stays too.
+    """
     found = checkpoints(checkpoint.parent)
     until = [path for path in found if step(path) <= step(checkpoint)]
     for path in found:
-        if path not in (until[-limit:] if limit else until):
+        if path not in (until[-limit:] if limit else until) and path.name != best:
             shutil.rmtree(path, ignore_errors=True)
 
 

@@ -21,6 +21,7 @@ from socialgraph.data.builder import GraphBuilder
 from socialgraph.data.groups import GroupCollator, TrainingGroups
 from socialgraph.errors import OptionError
 from socialgraph.nn.hub_ranker import HubRanker
+from socialgraph.ranking.dev import Dev
 from socialgraph.ranking.losses import Loss
 from socialgraph.ranking.trainer import RankingTrainer
 
@@ -38,6 +39,9 @@ DEFAULTS: dict[str, Any] = {
     "report_to": [],
 }
 
+#: arguments that change what is logged and shown, and nothing of what is trained
+LOGGING = ("report_to", "run_name", "project", "trackio_space_id", "logging_dir", "logging_first_step", "disable_tqdm")
+
 
 class LogLines(TrainerCallback):
     """Writes each line of the training log as one line of text, where the library prints a dict."""
@@ -50,10 +54,13 @@ class LogLines(TrainerCallback):
         logs: dict[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        """Write the step and the loss."""
-        if logs and "loss" in logs and state.is_world_process_zero:
+        """Write the step with the loss, or with the measures on dev."""
+        logs = logs or {}
+        shown = {name.removeprefix("eval_"): logs[name] for name in logs if name == "loss" or name[:5] == "eval_"}
+        if shown and state.is_world_process_zero:
+            what = ", ".join(f"{name} {float(value):.3f}" for name, value in shown.items())
             with logging_redirect_tqdm():
-                logger.info("step %d of %d: loss %.3f", state.global_step, state.max_steps, float(logs["loss"]))
+                logger.info("step %d of %d: %s", state.global_step, state.max_steps, what)
 
 
 class QuietProgress(ProgressCallback):
@@ -73,6 +80,7 @@ def train(
     head_learning_rate: float | None = None,
     stage: str | None = None,
     resume: bool | str = False,
+    dev: Dev | None = None,
     **options: Any,
 ) -> list[dict[str, float]]:
     """Train a model in place and return the log: one dict for each line, with loss and learning rate.
@@ -93,8 +101,11 @@ def train(
         resume: True goes on from the newest whole checkpoint in ``folder``, from the beginning where there is none: a
             training that was killed goes on with the same call, one that was finished loads its weights. A path goes on
             from that one.
+        dev: what is measured while the model is trained, at each checkpoint (or as ``eval_strategy`` and ``eval_steps``
+            say). At the end the model has the weights of the best checkpoint, which is kept. None: nothing is measured.
         options: arguments of ``transformers.TrainingArguments``, over the paper's defaults: AdamW with
-            learning rate 1e-5, batches of 8 queries, one epoch.
+            learning rate 1e-5, batches of 8 queries, one epoch. ``report_to`` names loggers, such as "trackio",
+            "tensorboard" or "wandb"; they and the other :data:`LOGGING` change nothing of the training.
 
     Raises:
         OptionError: an argument that the library does not know or refuses, no such loss, or no such stage.
@@ -109,10 +120,12 @@ def train(
         model.enter(stage)
     try:
         pin = {"dataloader_pin_memory": builder.device.type == "cuda"}
-        arguments = TrainingArguments(output_dir=str(folder), remove_unused_columns=False, **DEFAULTS | pin | options)
+        chosen = DEFAULTS | pin | (options if dev is None else dev.arguments(options))
+        arguments = TrainingArguments(output_dir=str(folder), remove_unused_columns=False, **chosen)
     except (TypeError, ValueError) as error:
         raise OptionError(f"trainer: {str(error).splitlines()[0]}") from error
-    trainer = RankingTrainer(model, arguments, groups, GroupCollator(builder, queries), loss, head_learning_rate)
+    collator = GroupCollator(builder, queries)
+    trainer = RankingTrainer(model, arguments, groups, collator, loss, head_learning_rate, dev)
     trainer.remove_callback(PrinterCallback)
     if not arguments.disable_tqdm:
         trainer.remove_callback(ProgressCallback)

@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import save_model
 from torch import Tensor
 from torch_geometric.data import Batch
-from transformers import Trainer, TrainerState, TrainingArguments
+from transformers import Trainer, TrainerControl, TrainerState, TrainingArguments
 
 from socialgraph.data.builder import GraphBuilder
 from socialgraph.data.files import check_room, only_here
@@ -22,6 +22,7 @@ from socialgraph.data.groups import GroupCollator, TrainingGroups
 from socialgraph.errors import CheckpointError, OptionError, OutputError, first_line
 from socialgraph.nn.hub_ranker import HubRanker
 from socialgraph.ranking import checkpoints, processes
+from socialgraph.ranking.dev import Dev, StopEarly
 from socialgraph.ranking.halved_step import HalvedStep, RoomyCollator
 from socialgraph.ranking.identity import graphs_of
 from socialgraph.ranking.losses import Loss, loss_resolver
@@ -36,7 +37,7 @@ SAME_WHEN_RESUMED = (
     "weight_decay", "max_grad_norm", "bf16", "fp16", "train_sampling_strategy",
 )  # fmt: skip
 #: arguments that would write pickles, or nothing that a training can go on from
-REFUSED = ("fsdp", "deepspeed", "push_to_hub", "save_only_model", "load_best_model_at_end")
+REFUSED = ("fsdp", "deepspeed", "push_to_hub", "save_only_model")
 
 
 class RankingTrainer(Trainer):
@@ -56,12 +57,15 @@ class RankingTrainer(Trainer):
         collator: builds the graphs.
         loss: a name or a function of scores, group and relevant; see :func:`~socialgraph.ranking.loss_resolver`.
         head_learning_rate: of all parameters that are not BERT's; None: they have the same as BERT's.
+        dev: what is measured when ``eval_strategy`` says so.
         options: further arguments of ``transformers.Trainer``.
 
     Raises:
         OptionError: no such loss, a learning rate below 0, or an argument whose checkpoints would be pickles.
         OutputError: the folder cannot be written, or has no room for the checkpoints.
     """
+
+    control: TrainerControl
 
     def __init__(
         self,
@@ -71,6 +75,7 @@ class RankingTrainer(Trainer):
         collator: GroupCollator,
         loss: str | Loss = "listwise",
         head_learning_rate: float | None = None,
+        dev: Dev | None = None,
         **options: Any,
     ) -> None:
         if head_learning_rate is not None and head_learning_rate < 0:
@@ -78,7 +83,10 @@ class RankingTrainer(Trainer):
         refused = [name for name in REFUSED if getattr(arguments, name, None)]
         if refused:
             raise OptionError(f"trainer: {', '.join(refused)} is not offered; checkpoints here hold no pickle")
+        if dev is None and arguments.eval_strategy != "no":
+            raise OptionError(f"trainer: eval_strategy={arguments.eval_strategy.value} needs dev: what is measured")
         self.loss = loss_resolver(loss)
+        self.dev = dev
         self.head_learning_rate = head_learning_rate
         self.takes_objective = "objective" in inspect.signature(model.forward).parameters
         self.folder = Path(arguments.output_dir)
@@ -88,7 +96,10 @@ class RankingTrainer(Trainer):
         )
         self.made_with: dict[str, Any] = {}  # the settings, once a training with checkpoints begins
         roomy = RoomyCollator(collator)
-        super().__init__(model, arguments, train_dataset=groups, data_collator=roomy, **options)
+        measured = None if dev is None else list(dev.split.queries)
+        super().__init__(model, arguments, roomy, groups, measured, **options)
+        if dev is not None and dev.patience is not None:
+            self.add_callback(StopEarly(dev))
         self.halved_step = HalvedStep(super().training_step, roomy)
 
     def train(self, resume_from_checkpoint: str | Path | bool | None = None, **options: Any) -> Any:
@@ -114,6 +125,8 @@ class RankingTrainer(Trainer):
             if checkpoint is None:
                 return super().train(**options)
             logger.info("going on from %s", checkpoint)
+            if self._is_over(checkpoint):
+                return None
             checkpoints.load_weights(self.model, checkpoint)  # every key; the library would leave out what misses
             resumed = Resumed(self, checkpoint)
             self.add_callback(resumed)
@@ -144,6 +157,17 @@ class RankingTrainer(Trainer):
         except (OSError, ValueError, TypeError, AttributeError, KeyError) as error:
             raise CheckpointError(f"{progress}: damaged ({first_line(error)})") from error
         return checkpoint
+
+    def _is_over(self, checkpoint: Path) -> bool:
+        """Tell whether the training was stopped early at a checkpoint; if so, take its log and its best weights."""
+        state = TrainerState.load_from_json(str(checkpoint / checkpoints.PROGRESS))
+        if self.dev is None or not self.dev.is_over(state.log_history):
+            return False
+        best = checkpoint.with_name(f"checkpoint-{state.best_global_step}")
+        checkpoints.check_whole(best)
+        checkpoints.load_weights(self.model, best)
+        self.state = state
+        return True
 
     @property
     def builder(self) -> GraphBuilder:
@@ -209,6 +233,21 @@ class RankingTrainer(Trainer):
             set_head_rate(optimizer, self.model if model is None else model, self.head_learning_rate)
         return optimizer
 
+    def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
+        """Measure on dev, and write the measures into the log. The training goes on as if nobody had looked.
+
+        Raises:
+            OptionError: there is no ``dev``.
+        """
+        if self.dev is None:
+            raise OptionError("trainer: evaluate needs dev: what is measured")
+        random = checkpoints.random_state()
+        measures = self.dev.measure(self.model, self.builder)
+        checkpoints.set_random_state(random)
+        self.log(measures)
+        self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, measures)
+        return measures
+
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """Write a line of the log. Its mean loss is that of all steps, also where the training was resumed.
 
@@ -232,6 +271,9 @@ class RankingTrainer(Trainer):
     def _save_checkpoint(self, model: torch.nn.Module, trial: Any = None) -> None:
         # The one private method that is replaced: the library's writes pickles, and into the checkpoint's own folder,
         # where a process that dies leaves half of them.
+        best = self.folder / f"checkpoint-{self.state.best_global_step}"
+        if best.exists() or self.state.best_global_step == self.state.global_step:
+            self.state.best_model_checkpoint = str(best)
         state = state_of(self)
         self.store_flos()
         processes.run_in_first(lambda: self._write_checkpoint(state))
@@ -243,7 +285,8 @@ class RankingTrainer(Trainer):
             checkpoints.save_state(part, checkpoints.TRAINING, state)
             self.state.save_to_json(str(part / checkpoints.PROGRESS))
             checkpoints.save_settings(part, self.made_with)
-        checkpoints.keep(folder, self.args.save_total_limit)
+        best = self.state.best_model_checkpoint
+        checkpoints.keep(folder, self.args.save_total_limit, None if best is None else Path(best).name)
 
 
 def checkpoint_bytes(model: torch.nn.Module, arguments: TrainingArguments) -> int:

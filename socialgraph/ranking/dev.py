@@ -1,0 +1,87 @@
+"""Measures on a split while a model is trained: which checkpoint is the best, and when to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+
+from socialgraph.data.builder import GraphBuilder
+from socialgraph.data.collection import Split
+from socialgraph.errors import OptionError, is_whole
+from socialgraph.ranking.evaluate import evaluate
+from socialgraph.ranking.rerank import rerank
+
+
+@dataclass(frozen=True)
+class Dev:
+    """What is measured while a model is trained, and what follows from it.
+
+    Args:
+        split: queries, judgements and candidates, which are re-ranked each time.
+        measures: names as in :func:`~socialgraph.ranking.evaluate`; the first says which checkpoint is the best.
+        patience: stop after so many measurements in a row without a better one; None: never.
+        token_budget: see :func:`~socialgraph.ranking.rerank`.
+        bf16: compute in bfloat16 where it is safe.
+
+    Raises:
+        OptionError: no measure, or patience below 1.
+    """
+
+    split: Split
+    measures: Sequence[str] = ("nDCG@10",)
+    patience: int | None = None
+    token_budget: int = 16_384
+    bf16: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.measures:
+            raise OptionError("dev: at least one measure is needed")
+        if self.patience is not None and not is_whole(self.patience, 1):
+            raise OptionError(f"dev: patience must be 1 or more, or None, got {self.patience}")
+
+    def arguments(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Return the library's arguments for measuring, over those given: at each checkpoint, and the best is kept."""
+        saving = options.get("save_strategy", "no")
+        when = {"eval_strategy": saving, "eval_steps": options.get("save_steps")} if saving != "no" else {}
+        best = {"metric_for_best_model": self.best, "greater_is_better": True, "load_best_model_at_end": saving != "no"}
+        chosen = {"eval_strategy": "steps", **when, **best, **options}
+        return {name: value for name, value in chosen.items() if value is not None}
+
+    @property
+    def best(self) -> str:
+        """What the log calls the first measure."""
+        return f"eval_{self.measures[0]}"
+
+    def measure(self, model: torch.nn.Module, builder: GraphBuilder) -> dict[str, float]:
+        """Return ``eval_<measure>`` -> mean over the judged queries."""
+        candidates = self.split.candidates or {}
+        run = rerank(model, builder, self.split.queries, candidates, self.token_budget, self.bf16, progress=False)
+        return {f"eval_{name}": mean for name, mean in evaluate(self.split.qrels, run, self.measures).mean.items()}
+
+    def is_over(self, log: Sequence[dict[str, float]]) -> bool:
+        """Tell from a training's log whether the last ``patience`` measurements brought nothing better.
+
+        From the log alone, which a checkpoint holds: a training that is resumed stops where it would have stopped.
+        """
+        values = [line[self.best] for line in log if self.best in line]
+        if self.patience is None or len(values) <= self.patience:
+            return False
+        return max(values[-self.patience :]) <= max(values[: -self.patience])
+
+
+class StopEarly(TrainerCallback):
+    """Ends a training once :meth:`Dev.is_over` says so."""
+
+    def __init__(self, dev: Dev) -> None:
+        self.dev = dev
+
+    def on_evaluate(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **options: Any
+    ) -> None:
+        """Look at the log."""
+        if self.dev.is_over(state.log_history):
+            control.should_training_stop = True

@@ -1,0 +1,92 @@
+"""Measuring while training changes nothing of it; the best checkpoint is kept and loaded; patience ends it."""
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from test_train import OPTIONS, assert_same, task  # noqa: F401  (a fixture)
+
+from socialgraph.data import TrainingGroups
+from socialgraph.errors import OptionError
+from socialgraph.nn import Socialformer
+from socialgraph.ranking import Dev, train
+from socialgraph.ranking.checkpoints import checkpoints
+
+
+def fit(task, folder, dev, **changes):  # noqa: F811
+    """Train eight steps with a checkpoint after each; return model and log."""
+    backbone, split, builder = task
+    torch.manual_seed(0)
+    model = Socialformer.from_backbone(backbone)
+    groups = TrainingGroups(split, 32, 1)
+    options = {**OPTIONS, "save_strategy": "steps", "save_steps": 1, "logging_steps": 1, **changes}
+    return model, train(model, builder, groups, split.queries, folder, dev=dev, **options)
+
+
+def measured(log):
+    return [line["eval_nDCG@10"] for line in log if "eval_nDCG@10" in line]
+
+
+class Scripted(Dev):
+    """Measures what it is told, one value a time."""
+
+    values = ()
+
+    def measure(self, model, builder):
+        torch.rand(3)  # whatever a measurement draws
+        model.eval()
+        return {"eval_nDCG@10": self.values[self.seen.append(1) or len(self.seen) - 1]}
+
+
+def scripted(split, values, patience=None):
+    dev = Scripted(split, patience=patience)
+    object.__setattr__(dev, "values", values)
+    object.__setattr__(dev, "seen", [])
+    return dev
+
+
+def test_measuring_changes_no_loss_and_real_measures_lie_in_their_range(task, tmp_path):  # noqa: F811
+    _, alone = fit(task, tmp_path / "alone", None)
+    _, looked = fit(task, tmp_path / "looked", Dev(task[1], ["nDCG@10", "RR@10"]))
+    assert [x["loss"] for x in looked if "loss" in x] == [x["loss"] for x in alone if "loss" in x]
+    assert len(measured(looked)) == 8
+    assert all(0 <= value <= 1 for value in measured(looked))
+    assert len([line for line in looked if "eval_RR@10" in line]) == 8
+
+
+def test_the_best_checkpoint_is_kept_and_loaded(task, tmp_path):  # noqa: F811
+    values = [0.1, 0.5, 0.9, 0.2, 0.9, 0.3, 0.4, 0.8]
+    model, _ = fit(task, tmp_path, scripted(task[1], values), save_total_limit=2)
+    assert [path.name for path in checkpoints(tmp_path)] == ["checkpoint-3", "checkpoint-7", "checkpoint-8"]
+    assert_same(model.state_dict(), load_file(tmp_path / "checkpoint-3" / "model.safetensors"))
+
+
+def test_patience_ends_a_training_and_a_resumed_one_stays_ended(task, tmp_path):  # noqa: F811
+    values = [0.1, 0.5, 0.4, 0.5, 0.3, 0.9, 0.9, 0.9]
+    model, log = fit(task, tmp_path, scripted(task[1], values, patience=3))
+    assert measured(log) == values[:5]  # 0.5 again is not better
+    again, log = fit(task, tmp_path, scripted(task[1], [1.0] * 8, patience=3), resume=True)
+    assert measured(log) == values[:5]
+    assert_same(again.state_dict(), model.state_dict())
+    assert_same(model.state_dict(), load_file(tmp_path / "checkpoint-2" / "model.safetensors"))
+
+
+@pytest.mark.parametrize(("patience", "over"), [(None, False), (1, True), (2, True), (3, False)])
+def test_patience_counts_measurements_in_a_row(patience, over):
+    log = [{"eval_nDCG@10": 0.2}, {"loss": 1.0}, {"eval_nDCG@10": 0.5}, {"eval_nDCG@10": 0.4}, {"eval_nDCG@10": 0.5}]
+    assert Dev(None, patience=patience).is_over(log) is over
+    assert not Dev(None, patience=patience).is_over(log[:1])
+
+
+def test_bad_options(task, tmp_path):  # noqa: F811
+    for options in ({"measures": []}, {"patience": 0}, {"patience": 1.5}):
+        with pytest.raises(OptionError, match="dev: "):
+            Dev(task[1], **options)
+    with pytest.raises(OptionError, match="eval_strategy=steps needs dev"):
+        fit(task, tmp_path, None, eval_strategy="steps", eval_steps=1)
+
+
+def test_another_logger_resumes_the_same_training(task, tmp_path):  # noqa: F811
+    first, log = fit(task, tmp_path, None)
+    again, _ = fit(task, tmp_path, None, resume=True, report_to="none", run_name="another", disable_tqdm=True)
+    assert_same(again.state_dict(), first.state_dict())
+    assert log[-1]["step"] == 8
