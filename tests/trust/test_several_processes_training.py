@@ -18,7 +18,7 @@ def run(launcher, bert, out, accumulation, fatal=0):
     out.mkdir(exist_ok=True)
     return subprocess.run(
         [*launcher, PROGRAM, str(bert), str(out), str(accumulation), str(fatal)],
-        capture_output=True, text=True, timeout=300, check=False, env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True, text=True, timeout=1800, check=False, env={**os.environ, "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
 
 
