@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 CONF = Path(__file__).resolve().parents[1] / "conf"
@@ -55,7 +55,8 @@ def logged() -> Iterator[None]:
     logging.captureWarnings(True)
     for library in ("matplotlib", "httpx", "submitit"):
         logging.getLogger(library).setLevel(logging.WARNING)
-    with logging_redirect_tqdm():
+    # of several processes only the first has a handler, and the redirection would give the others one
+    with logging_redirect_tqdm() if logging.getLogger().handlers else nullcontext():
         for handler in logging.getLogger().handlers:
             handler.setLevel(logging.INFO)  # bm25s sets its own level, to DEBUG
         yield
