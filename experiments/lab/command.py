@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 
 CONF = Path(__file__).resolve().parents[1] / "conf"
@@ -55,8 +55,9 @@ def logged() -> Iterator[None]:
     logging.captureWarnings(True)
     for library in ("matplotlib", "httpx", "submitit"):
         logging.getLogger(library).setLevel(logging.WARNING)
-    # of several processes only the first has a handler, and the redirection would give the others one
-    with logging_redirect_tqdm() if logging.getLogger().handlers else nullcontext():
+    if int(os.environ.get("RANK", "0")) > 0:
+        logging.disable(logging.INFO)  # of several processes the first one speaks
+    with logging_redirect_tqdm():
         for handler in logging.getLogger().handlers:
             handler.setLevel(logging.INFO)  # bm25s sets its own level, to DEBUG
         yield
