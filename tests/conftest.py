@@ -36,6 +36,15 @@ def _cache(tmp_path_factory):
     os.environ["SOCIALGRAPH_CACHE"] = str(tmp_path_factory.mktemp("cache"))
 
 
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch):
+    """Take back what a command says to the programs it starts, for a test may import a command."""
+    for name in ("PYTHONPATH", "TQDM_LEAVE"):
+        monkeypatch.setenv(name, os.environ.get(name, ""))  # remembered, and put back afterwards
+        if not os.environ[name]:
+            monkeypatch.delenv(name)
+
+
 @pytest.fixture
 def tiny_bert(tmp_path) -> tuple[str, BertModel]:
     """A random BERT of 3 layers x 32 with a tokenizer, saved in a folder."""

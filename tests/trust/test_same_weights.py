@@ -89,7 +89,9 @@ def test_a_run_with_kept_weights_repeats_exactly(first):
     """In another process, with other vector instructions, in another order and in other batches."""
     folder, expected = first
     program = f"import test_same_weights; test_same_weights.again({str(folder)!r})"
-    own = {"ATEN_CPU_CAPABILITY": "default", "PYTHONHASHSEED": "1", "PYTHONPATH": os.path.dirname(__file__)}
+    here = os.path.dirname(__file__)
+    path = os.pathsep.join([here, os.path.dirname(here)])  # for this module, and for the tests' own modules
+    own = {"ATEN_CPU_CAPABILITY": "default", "PYTHONHASHSEED": "1", "PYTHONPATH": path}
     ran = subprocess.run([sys.executable, "-c", program], env=os.environ | own, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     found = torch.load(folder / "again.pt", weights_only=True)
