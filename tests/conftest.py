@@ -16,6 +16,8 @@ from socialgraph.partition import EdgeCircles, Windows
 
 pytest_plugins = ["studies"]  # fixtures for the tests of experiments/
 
+_BEFORE = {name: os.environ.get(name) for name in ("PYTHONPATH", "TQDM_LEAVE")}
+
 # A slow disk is no failure: no case has a deadline (hypothesis's own is 200 ms).
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
@@ -37,12 +39,13 @@ def _cache(tmp_path_factory):
 
 
 @pytest.fixture(autouse=True)
-def _environment(monkeypatch):
-    """Take back what a command says to the programs it starts, for a test may import a command."""
-    for name in ("PYTHONPATH", "TQDM_LEAVE"):
-        monkeypatch.setenv(name, os.environ.get(name, ""))  # remembered, and put back afterwards
-        if not os.environ[name]:
-            monkeypatch.delenv(name)
+def _environment():
+    """Take back what a command says to the programs it starts: a test or a fixture may have imported one."""
+    for name, value in _BEFORE.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
 
 
 @pytest.fixture
