@@ -3,8 +3,6 @@
 python experiments/study.py --help explains the options.
 """
 
-from pathlib import Path
-
 from lab.command import begin, logged, one_line_errors
 
 begin()
@@ -20,22 +18,17 @@ def main(config: DictConfig) -> None:
         from lab.by_query import write_sections
         from lab.comparison import Comparison
         from lab.execute import execute_all, log
-        from lab.pack import pack
         from lab.report import lines_of, write_table
         from lab.study import TimeLeft, study_runs, tables_of
         from lab.task import Tasks
 
         runs, tasks = study_runs(config), Tasks()
-        if config.pack is not None:
-            pack(runs, Path(config.pack))
-            return
         execute_all(runs, tasks, TimeLeft(runs, config.minutes).is_enough)
         left = sum(run.finished() is None for run in runs)
         log.info("%d of %d runs are finished%s", len(runs) - left, len(runs), "; call again for the rest" * (left > 0))
         for (folder, split), some in tables_of(runs).items() if config.tables else ():
             one, comparison = some[0].config, Comparison(config, lines_of(some, split=split))
-            sections = write_sections(comparison, one, tasks.of(one), split, folder) if config.part != "tries" else ""
-            write_table(comparison, one, folder, "study", sections)
+            write_table(comparison, one, folder, "study", write_sections(comparison, one, tasks.of(one), split, folder))
 
 
 if __name__ == "__main__":

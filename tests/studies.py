@@ -47,7 +47,7 @@ def budget(tmp_path, tiny_bert, path):
         f"data_root={tmp_path / 'data'}", f"results={tmp_path / 'results'}", f"work={tmp_path / 'work'}",
         f"model.backbone={tiny_bert[0]}", "size.short=24", "size.long=48", "size.original=48",
         "size.long_circles=2", "window=16", "partition.max_size=8", "trainer.groups=2", "trainer.negatives=1",
-        "trainer.bf16=false", "data.depth=8", "warm_up.groups=2", "warm_up.passage=8", "bounds=[48,100]",
+        "trainer.bf16=false", "data.depth=8", "bounds=[48,100]",
     ]  # fmt: skip
 
 

@@ -7,44 +7,27 @@ import subprocess
 import sys
 
 import pytest
-import torch
 from commands import EXPERIMENTS
-from safetensors.torch import load_file
 from studies import planned
 
 from socialgraph.errors import OptionError
 
 
-@pytest.mark.parametrize(("size", "part"), [("cpu", "all"), ("gpu", "all"), ("cpu", "tries"), ("gpu", "tries")])
-def test_every_run_is_something_to_do(path, size, part):
-    runs = planned(f"size={size}", f"part={part}", "seeds=[0]")
-    seen = {}
+@pytest.mark.parametrize("size", ["cpu", "gpu"])
+def test_every_run_is_something_to_do(path, size):
+    runs, seen = planned(f"size={size}", "rows=null", "collections=[wtq,fairytale]"), {}
     for run in runs:
         if run.config.data.label == "wtq":
             wanted = json.dumps(next(iter(run.identities.values())))
             assert wanted not in seen, f"{run.name} is the same as {seen[wanted]}"
             seen[wanted] = run.name
             assert str(run.config.data.root) not in wanted
-    if part == "all":
-        assert len(seen) == 26 + 8 - 2  # two of Table 2 are in Table 1
-        assert {run.config.data.label for run in runs} == {"wtq", "fairytale"}
-
-
-def test_what_the_tries_have_chosen_is_a_part(path):
-    (one, other) = planned("part=past", "parts.past.rows=[k-core,led-by-cls]", "parts.past.data=[wtq]")
-    assert [one.row.name, other.row.name] == ["k-core", "led-by-cls"]
-    assert one.row.group == "Past the paper"
-    assert list(one.folders) == ["test_bal", "test"]
-    (tried, _) = planned("part=tries", "rows=[k-core]")
-    assert list(tried.folders) == ["dev_bal"]
-    for part in ("recipe", "trainer"):  # test is ranked by what dev has chosen, a reading
-        assert one.config[part] == tried.config[part]
-    assert tried.config.recipe.passages is None
-    assert tried.config.trainer.arguments.learning_rate == 0.0
+    assert len(seen) == 26 + 8 - 2  # two of Table 2 are in Table 1
+    assert {run.config.data.label for run in runs} == {"wtq", "fairytale"}
 
 
 def test_the_core(path):
-    runs = planned("size=gpu")
+    runs = planned("size=gpu", "seeds=[0,1,2]")
     assert [run.seed for run in runs] == [0] * 9 + [1] * 9 + [2] * 9
     rows = [
         "bm25", "firstp", "maxp", "parade", "longformer-global", "bigbird", "socialformer-node", "socialformer-edge",
@@ -60,10 +43,8 @@ def test_the_core(path):
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
-        (["part=past", "parts.past.rows=[]"], "part=past has no rows yet: name some of tries.yaml, "),
-        (["part=cor"], "part must be one of core, tales, rest, past, confirm, all, tries, got 'cor'"),
-        (["rows=[bm26]"], r"part=core has no row 'bm26'; there are: bm25, firstp, "),
-        (["collections=[pydocs]"], r"part=core has no collection 'pydocs'; there are: wtq"),
+        (["rows=[bm26]"], r"the study has no row 'bm26'; there are: bm25, ql, "),
+        (["collections=[pydocs]"], "the study has no collection 'pydocs'; there are: wtq, fairytale"),
     ],
 )
 def test_options_that_do_not_exist(path, typed, message):
@@ -77,7 +58,7 @@ def test_the_command(budget, tmp_path):
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
 
     done = typed("--help")
-    for words in ("size: cpu", "minutes=10", "part=tries", "pack="):
+    for words in ("size: cpu", "minutes=10", "collections=[wtq,fairytale]"):
         assert words in done.stdout
     done = typed(*budget, "rows=[bm25]")
     assert done.returncode == 0, done.stderr[-3000:]
@@ -88,9 +69,9 @@ def test_the_command(budget, tmp_path):
 
 
 def test_two_processes_write_the_study_of_one(budget, tiny_bert, tmp_path):
-    """torchrun: the same warm-up, runs and tables' measures; without dropout two draw nothing that one would not."""
+    """torchrun: the same runs and tables' measures; without dropout two draw nothing that one would not."""
     rows = ["rows=[bm25,parade,socialformer-edge]", "+trainer.arguments.gradient_accumulation_steps=2"]
-    rows += ["trainer.groups=8", "data.queries.test=2", "data.queries.dev=2", "warm_up.groups=8"]
+    rows += ["trainer.groups=8", "data.queries.test=2", "data.queries.dev=2"]
     bert = shutil.copytree(tiny_bert[0], tmp_path / "bert")
     bert_config = json.loads((bert / "config.json").read_text())
     (bert / "config.json").write_text(json.dumps(bert_config | {"hidden_dropout_prob": 0.0}))
@@ -107,8 +88,6 @@ def test_two_processes_write_the_study_of_one(budget, tiny_bert, tmp_path):
         assert done.returncode == 0, done.stderr[-3000:]
         assert done.stdout.count("wtq, split test:") == 1
         assert done.stdout.count("3 of 3 runs are finished") == 1
-    warm = [load_file(tmp_path / n / "work" / "warm" / "cpu" / "wtq" / "model.safetensors") for n in ("one", "two")]
-    assert [key for key, value in warm[0].items() if not torch.equal(value, warm[1][key])] == []
     for split in ("test", "test_bal"):
         one, two = (tmp_path / name / "wtq" / split for name in ("one", "two"))
         assert len(list(one.glob("*.run.gz"))) == 3

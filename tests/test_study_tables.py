@@ -7,8 +7,7 @@ from statistics import fmean, stdev
 import pytest
 import scipy.stats
 import torch
-from safetensors.torch import load_file
-from studies import ANIMALS, ROWS, SPLITS, planned, study, times, value_of
+from studies import ANIMALS, ROWS, study, times, value_of
 
 from socialgraph.data import read_run
 
@@ -27,11 +26,6 @@ def test_a_study_is_done_in_pieces_and_reported(budget, tmp_path, caplog):
     before = times(folder)
     assert set(times(folder.parent / "test")) == set(before)
     assert set(before) == {"bm25.0.json", "parade.0.json", "socialformer-edge.0.json"}
-    warm = tmp_path / "work" / "warm" / "cpu" / "wtq"
-    learned = json.loads((warm / "warm_up.json").read_text())
-    assert learned["config"]["trainer"]["groups"] == 2
-    assert load_file(warm / "score.safetensors")["weight"].any()
-    made = (warm / "warm_up.json").stat().st_mtime_ns
 
     # the second piece goes on, in another place; nothing is trained twice
     (tmp_path / "data").rename(tmp_path / "moved")
@@ -41,11 +35,10 @@ def test_a_study_is_done_in_pieces_and_reported(budget, tmp_path, caplog):
     after = times(folder)
     assert {name: after[name] for name in before} == before
     assert set(after) - set(before) == {"bm25.1.json", "parade.1.json", "socialformer-edge.1.json"}
-    assert (warm / "warm_up.json").stat().st_mtime_ns == made
     assert "6 of 6 runs are finished" in caplog.text
     parade = value_of(folder, "parade", 1)
     assert parade["config"]["recipe"]["document_length"] == 48
-    assert parade["config"]["recipe"]["model"]["backbone"] == "warmed up"
+    assert parade["config"]["recipe"]["model"]["backbone"] == parade["config"]["backbone"] == tmp_path.name
     assert parade["seconds"] > parade["training_seconds"] > 0
     assert str(tmp_path) not in json.dumps(parade["config"])
     assert {query.split("-")[0] for query in read_run(folder.parent / "test" / "parade.1.run.gz")} == {"test"}
@@ -140,18 +133,7 @@ def check_buckets(folder):
         assert (folder / f"{name}.png").read_bytes()[:4] == b"\x89PNG"
 
 
-def test_tries_are_run_on_dev_only(budget, tmp_path):
-    typed = [*budget, "part=tries", "collections=[wtq]", "rows=[parade,led-by-cls]", "warm_up.groups=0"]
-    study(*typed)
-    folder = tmp_path / "results" / "wtq" / "dev_bal" / "tries"
-    assert value_of(folder, "led-by-cls")["config"]["recipe"]["model"]["leader"] == "cls"
-    for row in ("parade", "led-by-cls"):
-        assert set(read_run(folder / f"{row}.0.run.gz")) == {f"dev_bal-{animal}" for animal in SPLITS["dev_bal"]}
-    assert "| [CLS] is used to sum up a passage, a word is not |" in (folder / "study.md").read_text()
-    assert not (tmp_path / "results" / "wtq" / "test_bal").exists()
-
-
-def test_later_seeds_and_tries_find_the_attention_that_others_have_computed(budget, tmp_path, monkeypatch):
+def test_later_seeds_find_the_attention_that_others_have_computed(budget, tmp_path, monkeypatch):
     from socialgraph.edges import DynamicCentrality
 
     computed, weights = [], DynamicCentrality.weights
@@ -175,30 +157,27 @@ def test_later_seeds_and_tries_find_the_attention_that_others_have_computed(budg
     (folder / "socialformer-edge.1.json").unlink()
     assert pairs("seeds=[1]") == 0
     assert (folder / "socialformer-edge.1.run.gz").read_bytes() == run
-    tries = ["part=tries", "collections=[wtq]"]
-    assert pairs(*tries, "rows=[as-it-stands,led-by-cls]") <= 4 * 2  # the training groups of another seed
-    assert pairs(*tries, "rows=[mean]") == 0
 
 
-def test_tries_are_measured_where_systems_can_differ(budget, tmp_path):
-    """One of the two dev pages is among its first four candidates: the question about the other is left out."""
-    study(*budget, "data.depth=4", "part=tries", "collections=[wtq]", "rows=[parade]")
-    folder = tmp_path / "results" / "wtq" / "dev_bal" / "tries"
-    assert set(value_of(folder, "parade")["measures"]["RR@10"]) == {"dev_bal-lynx"}
-    assert len(read_run(folder / "parade.0.run.gz")["dev_bal-lynx"]) == 4
+def test_questions_whose_page_is_no_candidate_can_be_left_out(budget, tmp_path):
+    """Of the four pages that questions are about two are among the first six candidates."""
+    study(*budget, "data.depth=6", "+data.queries.found=true", "rows=[parade]")
+    folder = tmp_path / "results" / "wtq" / "test_bal"
+    assert set(value_of(folder, "parade")["measures"]["RR@10"]) == {"test_bal-newt", "test_bal-raven"}
+    assert len(read_run(folder / "parade.0.run.gz")["test_bal-newt"]) == 6
     text = (folder / "study.md").read_text()
-    assert "1 queries, their first 4 candidates at most, the relevant one among them, the same for all" in text
+    assert "2 queries, their first 6 candidates at most, the relevant one among them, the same for all" in text
 
 
 def test_costs_are_those_of_the_first_seed(budget, tmp_path):
     for seed, seconds in ((0, 100.0), (1, 7.0)):
-        study(*budget, "rows=[parade]", f"seeds=[{seed}]", "warm_up.groups=0")
+        study(*budget, "rows=[parade]", f"seeds=[{seed}]")
         for split in ("test", "test_bal"):
             file = tmp_path / "results" / "wtq" / split / f"parade.{seed}.json"
             value = json.loads(file.read_text())
             value["training_seconds"], value["seconds_per_document"] = seconds, seconds / 10
             file.write_text(json.dumps(value))
-    study(*budget, "rows=[parade]", "seeds=[0,1]", "warm_up.groups=0", "minutes=0")
+    study(*budget, "rows=[parade]", "seeds=[0,1]", "minutes=0")
     with open(tmp_path / "results" / "wtq" / "test" / "study.csv", newline="") as file:
         (line,) = csv.DictReader(file)
     assert (line["Seeds"], line["Training (s)"], line["s / document"]) == ("2", "100.0", "10.0")
@@ -212,29 +191,3 @@ def test_a_figure_has_all_systems_or_of_many_the_chosen_ones(path):
     assert in_figure(few, ["b", "a"]) == list("ABCDEFGH")
     assert in_figure(names, ["i", "z", "b"]) == ["B", "I"]  # in the table's order
     assert in_figure(names, ["i"]) == list("ABCDEFGH")  # one alone is no comparison
-
-
-def test_what_is_confirmed_is_asked_of_questions_that_no_row_has_ranked(budget, tmp_path):
-    """A question of ``test`` that is in ``test_bal`` too is left out; the table stands beside those of other parts."""
-    past, confirm = (planned(f"part={part}") for part in ("past", "confirm"))
-    assert {run.row.name for run in past} | {"bm25"} <= {run.row.name for run in confirm}
-    one = confirm[1].config.data
-    assert (list(one.splits.test), one.queries.outside) == (["test"], "test_bal")
-
-    data = tmp_path / "data" / "wtq"
-    for file in ("queries.{}.tsv", "qrels.{}.txt", "run.bm25.{}.txt"):
-        lines = (data / file.format("dev_bal")).read_text().splitlines(keepends=True)
-        with open(data / file.format("test_bal"), "a") as both:
-            both.writelines(line for line in lines if line.startswith("dev_bal-lynx"))
-    rows = ["part=all", "rows=[parade,untrained-circles,untrained-passages]", "collections=[wtq]", "warm_up.groups=0"]
-    where = ["parts.past.data=[fairytale]", "parts.confirm.data=[wtq]"]
-    asked = ["parts.confirm.overrides=['data.splits.test=[dev_bal]','+data.queries.outside=test_bal']"]
-    study(*budget, *rows, *where, *asked)
-    folder = tmp_path / "results" / "wtq" / "dev_bal"
-    assert {name.split(".")[0] for name in times(folder)} == {"untrained-circles", "untrained-passages"}
-    assert set(value_of(folder, "untrained-circles")["measures"]["RR@10"]) == {"dev_bal-newt"}
-    text = (tmp_path / "results" / "wtq" / "dev_bal" / "study.md").read_text()
-    assert "1 queries, none of them in test_bal, their first 8 candidates at most, the same for all rows" in text
-    assert "Δ RR@10 vs untrained-circles %" in text  # no row is called parade there
-    assert (tmp_path / "results" / "wtq" / "dev_bal" / "by-evidence.png").exists()
-    assert "Δ RR@10 vs PARADE %" in (tmp_path / "results" / "wtq" / "test_bal" / "study.md").read_text()

@@ -196,7 +196,6 @@ COLUMNS: dict[str, Callable[[Comparison], list[Column]]] = {
         Column("Device", lambda line: line.seeds[0]["versions"].get("device") if line.is_model else None)
     ],
     "paper": lambda of: beside(of, "paper", ".4f"),
-    "expected": lambda of: [Column("Expected", lambda line: line.row.beside.get("expected"))],
 }
 
 MIXED = (

@@ -29,7 +29,6 @@ from lab.plan import Run
 from lab.recipe import Ranked, Recipe, device, rerank, train
 from lab.store import Store, Training, Unfinished, locked, plain
 from lab.task import Task, Tasks, rank_by_first_stage
-from lab.warm_up import warm_up
 from socialgraph import ranking
 from socialgraph.data import TrainingGroups, WeightCache
 from socialgraph.errors import OutputError
@@ -54,8 +53,7 @@ def execute_all(runs: Sequence[Run], tasks: Tasks, may_begin: Callable[[Run], bo
     """
     waiting = processes.from_first([number for number, run in enumerate(runs) if run.finished() is None])
     for run in [runs[number] for number in waiting]:
-        if run.warm_up is None or run.warm_up.folder.exists():
-            Recipe(run.config.recipe)  # a mistake in any of them shows before the first one is executed
+        Recipe(run.config.recipe)  # a mistake in any of them shows before the first one is executed
     launcher = HydraConfig.get().launcher if HydraConfig.initialized() else None
     if launcher is not None and not launcher._target_.endswith("BasicLauncher"):
         launch([runs[number] for number in waiting])
@@ -166,8 +164,6 @@ class Outcome:
 def carry_out(run: Run, tasks: Tasks, unfinished: Unfinished) -> Outcome:
     """Turn a run into its outcome."""
     config, task = run.config, tasks.of(run.config)
-    if run.warm_up is not None and config.recipe.first_stage is None:
-        warm_up(run.warm_up, task)
     began = time.perf_counter()
     set_seed(config.seed)  # for edges and circles that are born at random
     recipe = Recipe(config.recipe)

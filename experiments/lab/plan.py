@@ -43,7 +43,6 @@ class Run:
     keep_model: bool = False
     described: int = 0  # test candidates whose circles are described
     weights: Path | None = None  # folder with weights of costly patterns that other runs have computed
-    warm_up: Any = None  # how its backbone is made, see lab.warm_up; None: it is there
 
     @property
     def name(self) -> str:

@@ -83,9 +83,8 @@ def notes_on(run: DictConfig, lines: Sequence[Line]) -> str:
     splits = dict.fromkeys(seed["config"]["data"]["splits"]["test"] for line in lines for seed in line.seeds)
     queries = len(next(iter(lines[0].measures().values()))) if lines else 0
     found = ", the relevant one among them" if data.queries.get("found", False) else ""
-    outside = f", none of them in {data.queries.outside}" if data.queries.get("outside") else ""
     return (
-        f"{data.label}, split {', '.join(splits)}: {queries} queries{outside}, their first {data.depth} candidates at "
+        f"{data.label}, split {', '.join(splits)}: {queries} queries, their first {data.depth} candidates at "
         f"most{found}, the same for all rows. Backbone {run.backbone}, "
         f"{'mean ± standard deviation of the seeds' if len(seeds) > 1 else 'seed'} {', '.join(map(str, seeds))}."
     )

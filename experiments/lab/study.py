@@ -1,4 +1,4 @@
-"""What the study consists of: a run for each collection, row and seed of the chosen parts (conf/study.yaml)."""
+"""What the study consists of: a run for each collection, row of Tables 1 and 2, and seed (conf/study.yaml)."""
 
 from __future__ import annotations
 
@@ -11,161 +11,63 @@ from pathlib import Path
 from typing import Any
 
 from hydra import compose
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
-from lab.plan import Row, Run, composed, identity, latest, quoted, selected, subject, table_rows, typed_for_rows
+from lab.plan import Row, Run, composed, identity, quoted, selected, subject, table_rows, typed_for_rows
 from lab.store import plain
 from lab.task import test_splits
-from lab.warm_up import WarmUp
 from socialgraph.errors import OptionError
 from socialgraph.ranking import processes
 
 log = logging.getLogger("socialgraph")
 
-TRIES = "tries"
-
 
 def study_runs(config: DictConfig) -> list[Run]:
-    """Return the runs of the chosen parts: seed after seed, so that every row is there once before any is twice.
+    """Return all runs: seed after seed, so that every row is there once before any is twice.
 
     Raises:
-        OptionError: no such part, row or collection.
+        OptionError: no such row or collection.
     """
-    parts, plan = planned_parts(config), Plan(config)
-    rows = list(dict.fromkeys(row for _, some, _ in parts for row in some))
-    selected(rows, config.rows, f"part={config.part}")
-    there = list(dict.fromkeys(data for collections, _, _ in parts for data in collections))
-    for data in config.collections or ():
-        if data not in there:
-            raise OptionError(f"part={config.part} has no collection {data!r}; there are: {', '.join(there)}")
+    known = config.tests
+    for data in config.collections:
+        if data not in known:
+            raise OptionError(f"the study has no collection {data!r}; there are: {', '.join(known)}")
+    rows = selected(paper_rows(config), config.rows, "the study")
     return [
-        plan.run(data, row, seed)
-        for collections, some, seeds in parts
-        for seed in (seeds if config.seeds is None else config.seeds)
-        for data in collections
-        if config.collections is None or data in config.collections
-        for row in some
-        if config.rows is None or row.name in config.rows
+        study_run(config, data, row, seed) for seed in config.seeds for data in config.collections for row in rows
     ]
-
-
-def planned_parts(config: DictConfig) -> list[tuple[list[str], list[Row], list[int]]]:
-    """Return collections, rows and seeds of the chosen parts.
-
-    Raises:
-        OptionError: no such part, or one without rows.
-    """
-    if config.part == TRIES:
-        return [(list(config.tries.data), try_rows(config, "Tries"), list(config.tries.seeds))]
-    parts = config.parts if config.part == "all" else {config.part: config.parts.get(config.part)}
-    if None in parts.values():
-        raise OptionError(f"part must be one of {', '.join(config.parts)}, all, {TRIES}, got {config.part!r}")
-    paper = paper_rows(config)
-    known = {row.name: row for row in [*try_rows(config, "Past the paper"), *paper]}
-    in_parts = {name for part in config.parts.values() for name in part.rows or []}
-    planned = []
-    for part in parts.values():
-        names = [row.name for row in paper if row.name not in in_parts] if part.rows is None else part.rows
-        own = part.get("overrides", [])
-        rows = [replace(known[name], overrides=(*latest([*known[name].overrides, *own]),)) for name in names]
-        planned.append((list(part.data), rows, list(part.seeds)))
-    if not any(rows for _, rows, _ in planned):
-        part = config.part
-        raise OptionError(f"part={part} has no rows yet: name some of tries.yaml, parts.{part}.rows=[...]")
-    return planned
 
 
 def paper_rows(config: DictConfig) -> list[Row]:
     """Return the rows of Tables 1 and 2, at the study's lengths."""
     lengths = [f"size.{name}={value}" for name, value in config.size.items() if isinstance(value, int)]
-    tables = [compose("table", [f"table={name}", *lengths]) for name in ("table1", "table2")]
-    first, second = map(table_rows, tables)
+    first, second = (table_rows(compose("table", [f"table={name}", *lengths])) for name in ("table1", "table2"))
     names = [row.name for row in first]
     return [*first, *(replace(row, group="Ablations") for row in second if row.name not in names)]
 
 
-def try_rows(config: DictConfig, group: str) -> list[Row]:
-    """Return the rows of conf/tries.yaml; they stand in a table's ``group``."""
-    tries: dict[str, Any] = OmegaConf.to_container(config.tries, resolve=True)  # type: ignore[assignment]
-    return [
-        Row(
-            name, (*latest([*tries["base"], *one["overrides"], *alike["overrides"]]),), name, group,
-            {"expected": one["expected"]},
-        )
-        for alike in tries["groups"].values()
-        for name, one in alike["rows"].items()
-    ]  # fmt: skip
+def study_run(config: DictConfig, data: str, row: Row, seed: int) -> Run:
+    """Return the run of a row on a collection with a seed."""
+    placed = [f"data={data}", f"data.splits.test={list(config.tests[data])}", f"measures={list(config.measures)}"]
+    if config.data_root is not None:
+        placed.append(f"data.root={quoted(config.data_root)}")
+    typed = [one for one in typed_for_rows() if subject(one) != "measures"]  # they are set for all
+    one = composed([*placed, *config.size.overrides, *row.overrides, f"seed={seed}", *typed], row.name)
+    root, splits = Path(config.results) / plain(one.data.label), test_splits(one.data)
+    # a first seed has its times in the table: it computes its own [CLS] attention
+    weights = Path(config.work) / "weights" if seed > 0 else None
+    return Run(
+        row, seed, one, {split: root / plain(split) for split in splits},
+        {split: placeless(identity(one, split), data, one) for split in splits}, weights=weights,
+    )  # fmt: skip
 
 
-class Plan:
-    """How a row on a collection with a seed becomes a run."""
-
-    def __init__(self, config: DictConfig) -> None:
-        self.config, self.is_try = config, config.part == TRIES
-        # the backbone is warmed up first; the measures are set for all
-        self.typed = [one for one in typed_for_rows() if subject(one) not in ("backbone", "model.backbone", "measures")]
-        self.warm_ups: dict[str, WarmUp | None] = {}
-
-    def run(self, data: str, row: Row, seed: int) -> Run:
-        """Return a run."""
-        config, warmed = self.config, self.warm_up(data)
-        own = [*config.size.overrides, *row.overrides, *(config.tried.overrides if self.is_try else [])]
-        placed = self.placed(data, str(warmed.folder) if warmed else config.backbone)
-        one = composed([*placed, *own, f"seed={seed}", *self.typed], row.name)
-        if self.is_try:  # test is not looked at: dev stands in its place, and nothing is chosen
-            OmegaConf.update(one, "data.splits.test", one.data.splits.dev)
-            OmegaConf.update(one, "data.queries.test", one.data.queries.dev)
-            OmegaConf.update(one, "data.queries.dev", 1)
-        root, splits = Path(config.results) / plain(one.data.label), test_splits(one.data)
-        folders = {split: root / plain(split) / (TRIES if self.is_try else "") for split in splits}
-        identities = {split: self.identity(data, one, split) for split in splits}
-        # a first seed has its times in the table: it computes its own [CLS] attention
-        weights = Path(config.work) / "weights" if seed > 0 or self.is_try else None
-        return Run(row, seed, one, folders, identities, weights=weights, warm_up=warmed)
-
-    def warm_up(self, data: str) -> WarmUp | None:
-        """Return how a collection's backbone is made before any row is trained; None: it is not."""
-        if data not in self.warm_ups:
-            self.warm_ups[data] = self._warm_up(data) if self.config.warm_up.groups > 0 else None
-        return self.warm_ups[data]
-
-    def _warm_up(self, data: str) -> WarmUp:
-        config = self.config
-        own = [*config.warm_up.overrides, f"trainer.groups={config.warm_up.groups}", "recipe=firstp", "seed=0"]
-        own += [f"recipe.document_length={config.warm_up.passage}"]
-        theirs = [one for one in self.typed if subject(one) != "trainer.groups"]
-        how = composed([*self.placed(data, config.backbone), *own, *theirs])
-        wanted = identity(how)
-        wanted["data"]["splits"] = {"train": wanted["data"]["splits"]["train"]}  # not what is ranked later, and how
-        wanted["data"].pop("queries")
-        wanted.pop("measures")
-        names = {how.data.path: data, how.data.root: "data", config.backbone: Path(config.backbone).name}
-        return WarmUp(how, without_places(wanted, names), Path(config.work) / "warm" / config.size.name / data)
-
-    def placed(self, data: str, backbone: str) -> list[str]:
-        """Return the overrides that say where a collection and a backbone lie, and what is measured."""
-        config, tests = self.config, self.config.tests.get(data)
-        return [
-            f"data={data}", f"model.backbone={quoted(backbone)}", f"measures={list(config.measures)}",
-            *([f"data.root={quoted(config.data_root)}"] if config.data_root is not None else []),
-            *([f"data.splits.test={list(tests)}"] if tests else []),
-        ]  # fmt: skip
-
-    def identity(self, data: str, one: DictConfig, split: str) -> dict[str, Any]:
-        """Return what a run's result depends on: its configuration and its warm-up's, without places on a disk."""
-        wanted, warmed, backbone = identity(one, split), self.warm_up(data), self.config.backbone
-        names = {one.data.path: data, one.data.root: "data", backbone: Path(backbone).name}
-        if one.recipe.first_stage is not None:
-            wanted.pop("backbone")
-        elif warmed is not None:
-            wanted["warm_up"] = warmed.identity
-        return without_places(wanted, names | ({str(warmed.folder): "warmed up"} if warmed else {}))
-
-
-def without_places(wanted: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
-    """Return a configuration with names where folders were: a run stays what it is on another machine."""
+def placeless(wanted: dict[str, Any], data: str, one: DictConfig) -> dict[str, Any]:
+    """Return what a run depends on with names where folders were: it stays what it is on another machine."""
+    if one.recipe.first_stage is not None:
+        wanted.pop("backbone")
     text = json.dumps(wanted)
-    for place, name in names.items():
+    for place, name in ((one.data.path, data), (one.data.root, "data"), (one.backbone, Path(one.backbone).name)):
         text = text.replace(json.dumps(str(place)), json.dumps(name))
     return json.loads(text)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,10 +56,9 @@ def load_task(data: DictConfig) -> Task:
     names = test_splits(data)
     given = collection[names[0]].has_candidates
     collection = ranking.retrieve_candidates(collection, retriever, data.depth)
-    answerable, outside = data.queries.get("found", False), data.queries.get("outside")
-    seen = collection[outside].queries if outside else ()
+    answerable = data.queries.get("found", False)
     dev = sampled(collection[data.splits.dev], data.queries.dev, data.depth, answerable)
-    tests = {name: sampled(collection[name], data.queries.test, data.depth, answerable, seen) for name in names}
+    tests = {name: sampled(collection[name], data.queries.test, data.depth, answerable) for name in names}
     first_stage = "first stage" if given else type(retriever).__name__
     return Task(collection, collection[data.splits.train], dev, tests, first_stage)
 
@@ -71,9 +69,7 @@ def test_splits(data: DictConfig) -> list[str]:
     return [names] if isinstance(names, str) else list(names)
 
 
-def sampled(
-    split: Split, amount: int | None, depth: int, answerable: bool = False, seen: Container[str] = ()
-) -> Split:
+def sampled(split: Split, amount: int | None, depth: int, answerable: bool = False) -> Split:
     """Return a split with that many of its queries, those with the lowest hash, and their best candidates.
 
     Args:
@@ -81,17 +77,12 @@ def sampled(
         amount: of queries; None: all.
         depth: candidates of a query, at most.
         answerable: leave out queries without a relevant document among them: no order of theirs is better than another.
-        seen: queries to leave out.
     """
     candidates = {
         query_id: {document: scores[document] for document in ranked(scores)[:depth]}
         for query_id, scores in (split.candidates or {}).items()
     }
-    queries = [
-        query
-        for query in split.queries
-        if query not in seen and (not answerable or has_relevant(split, query, candidates))
-    ]
+    queries = [query for query in split.queries if not answerable or has_relevant(split, query, candidates)]
     chosen = set(sorted(queries, key=hash_fraction)[:amount])
     return Split(
         {query_id: text for query_id, text in split.queries.items() if query_id in chosen},
