@@ -11,6 +11,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import cumsum, index_to_mask
 
+from socialgraph.data.graph import circle_document
 from socialgraph.errors import InputError
 
 #: what a graph knows of each circle, beside its members
@@ -93,6 +94,11 @@ def select(graph: Data, keep: Tensor) -> Data:
     number = keep.cumsum(0) - 1
     changed = {key: graph[key][keep] for key in PER_CIRCLE if key in graph}
     return _with(graph, circle_index=torch.stack([node[inside], number[circle[inside]]]), **changed)
+
+
+def first(graph: Data) -> Data:
+    """Return the graph with the first circle of each document alone."""
+    return select(graph, _places(circle_document(graph)) == 0)
 
 
 def join(graph: Data) -> Data:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -12,7 +11,7 @@ from socialgraph.data.graph import circle_document
 from socialgraph.errors import OptionError
 from socialgraph.nn.bert_conv import BertConv
 from socialgraph.nn.bert_ranker import BertRanker, score_layer
-from socialgraph.nn.selection import best, select, text_room, truncate
+from socialgraph.nn.selection import first, text_room, truncate
 from socialgraph.nn.sequences import circle_sequences
 
 
@@ -53,11 +52,10 @@ class VanillaBERT(BertRanker):
         Raises:
             InputError: a query leaves no room for text.
         """
-        document = circle_document(graph)
-        first = select(graph, best(torch.zeros_like(document), document, 1))  # among equals the first is the best
-        score = self.circle_scores(truncate(first, self.room(graph)[circle_document(first)]))
+        beginning = first(graph)
+        score = self.circle_scores(truncate(beginning, self.room(graph)[circle_document(beginning)]))
         scores = self.score.bias.to(score.dtype).expand(graph.query_length.numel())
-        return scores.index_put((circle_document(first),), score)
+        return scores.index_put((circle_document(beginning),), score)
 
     def room(self, graph: Data) -> Tensor:
         """Return how many tokens of text are read, ``[B]``."""

@@ -16,7 +16,7 @@ from socialgraph.data.graph import circle_document
 from socialgraph.errors import CheckpointError, OptionError, first_line
 from socialgraph.model_files import check_finite, check_number, check_shapes, header, read_json
 from socialgraph.nn.hub_ranker import HubRanker
-from socialgraph.nn.selection import best, select, text_room, truncate
+from socialgraph.nn.selection import first, text_room, truncate
 from socialgraph.nn.sequences import circle_sequences
 
 #: encoders of transformers that read ``[CLS] query [SEP] text [SEP]``, by their model_type; all but bert have rotary
@@ -131,13 +131,12 @@ class WholeDocument(HubRanker):
         Raises:
             InputError: a query leaves no room for text.
         """
-        document = circle_document(graph)
-        first = select(graph, best(torch.zeros_like(document), document, 1))  # among equals the first is the best
-        document = circle_document(first)
+        beginning = first(graph)
+        document = circle_document(beginning)
         scores = torch.zeros(graph.query_length.numel(), device=document.device)
         if document.numel() == 0:
             return scores
-        text = truncate(first, text_room(graph, self.length)[document])
+        text = truncate(beginning, text_room(graph, self.length)[document])
         sequences = circle_sequences(text, self.cls_token_id, self.sep_token_id, leader="cls")
         owner = torch.repeat_interleave(sequences.ptr.diff())
         config = self.encoder.config
