@@ -5,9 +5,9 @@ import torch
 
 from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
 from socialgraph.edges import SocialEdges, StaticDistance, Uniform
-from socialgraph.edges.dynamic_distance import query_match
 from socialgraph.errors import LawError
 from socialgraph.partition import EdgeCircles, NodeCircles, Partition, RandomCircles
+from socialgraph.query_match import query_match
 from socialgraph.testing import check_partition
 
 
