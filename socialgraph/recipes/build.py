@@ -79,9 +79,10 @@ class Known:
 def name_of(kind: Any) -> str:
     """Return a class's dotted name; of one of this package the short one, such as "socialgraph.partition.Windows"."""
     module = str(kind.__module__).split(".")
-    is_ours = module[0] == "socialgraph" and len(module) > 1 and module[1] in ROOMS
-    if is_ours and getattr(importlib.import_module(f"socialgraph.{module[1]}"), kind.__name__, None) is kind:
-        return f"socialgraph.{module[1]}.{kind.__name__}"
+    if module[0] == "socialgraph" and len(module) > 1 and module[1] in ROOMS:
+        public: object = getattr(importlib.import_module(f"socialgraph.{module[1]}"), kind.__name__, None)
+        if public is kind:
+            return f"socialgraph.{module[1]}.{kind.__name__}"
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
