@@ -18,13 +18,10 @@ import contextlib
 import random
 from collections.abc import Callable
 from itertools import islice, pairwise
-from pathlib import Path
 from typing import Any
 
 import torch
 from exchange import GROUPS, full_batches
-from hydra import compose, initialize_config_dir
-from hydra.utils import instantiate
 from measure import device, interleaved, medians, parser, ratio, table, write
 from sentence_transformers import CrossEncoder
 from transformers import BigBirdConfig, BigBirdModel, LongformerConfig, LongformerModel
@@ -33,6 +30,8 @@ from socialgraph.backbone import load_bert, load_tokenizer, locate
 from socialgraph.data import Collection, GraphBuilder, TermStatistics, Tokens, WeightCache, load_folder, load_pydocs
 from socialgraph.nn import circle_sequences
 from socialgraph.ranking import rerank
+from socialgraph.recipes.build import Parts, build
+from socialgraph.recipes.compose import compose_recipe
 
 LENGTH = 2048
 WINDOW = 128
@@ -40,14 +39,13 @@ BUDGET = 8192
 SOCIAL = "socialformer-edge"
 PADDED = "padded groups"
 RECIPES = ["parade-max", "maxp", SOCIAL, "socialformer-node", "longformer-global", "bigbird"]
-CONF = Path(__file__).parents[1] / "experiments" / "conf"
 WHERE = device()
 
 
 def main() -> None:
     """Time all systems on documents of the whole collection, drawn at random, each with a random test query."""
     options = parser(__doc__)
-    options.add_argument("recipe", nargs="*", default=RECIPES, help="of experiments/conf/recipe")
+    options.add_argument("recipe", nargs="*", default=RECIPES, help="of socialgraph/recipes/recipe")
     options.add_argument("--folder", help="a folder collection; without it pydocs")
     options.add_argument("--pairs", type=int, default=24, help="pairs of a query and a document")
     options.add_argument("--shortest", type=int, default=1, help="word pieces of a document at least")
@@ -106,18 +104,14 @@ def main() -> None:
 
 def recipe_of(name: str) -> Any:
     """Return a recipe, composed for long documents."""
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        return compose("config", [f"recipe={name}", f"document_length={LENGTH}", "partition.k=16"]).recipe
+    return compose_recipe(name, [f"document_length={LENGTH}", "partition.k=16"])
 
 
 def builder_of(recipe: Any, collection: Collection) -> GraphBuilder:
     """Return what builds a recipe's graphs from text; nothing is kept between calls."""
-    tokens = Tokens("minilm", recipe.document_length, cache_size=1)
+    tokens = Tokens("minilm", recipe["document_length"], cache_size=1)
     counts = TermStatistics(torch.ones(tokens.vocab_size, dtype=torch.long), 100)  # any counts take the same time
-    parts = {part: instantiate(recipe[part], _convert_="all") for part in ("edges", "circles", "passages", "relevance")}
-    return GraphBuilder(
-        collection.documents, tokens, counts, joint=recipe.joint, cache=WeightCache(0), device=WHERE, **parts
-    )
+    return Parts.of(recipe).builder(collection.documents, tokens, counts, cache=WeightCache(0), device=WHERE)
 
 
 def ours(
@@ -125,7 +119,7 @@ def ours(
 ) -> Callable[[], Any]:
     """Return what re-ranks the pairs by a recipe; whether in bfloat16 :func:`rerank` decides, not who calls it."""
     recipe = recipe_of(name)
-    builder, model = builder_of(recipe, collection), instantiate(recipe.model).eval().to(WHERE)
+    builder, model = builder_of(recipe, collection), build(recipe["model"]).eval().to(WHERE)
     candidates: dict[str, dict[str, float]] = {}
     for query, document in pairs:
         candidates.setdefault(query, {})[document] = 1.0

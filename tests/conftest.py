@@ -38,6 +38,14 @@ def _cache(tmp_path_factory):
     os.environ["SOCIALGRAPH_CACHE"] = str(tmp_path_factory.mktemp("cache"))
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _recipes():
+    """Let Hydra find the recipes of the package in all tests of experiments/, as its commands do."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(Path(__file__).parents[1] / "experiments"))
+        import lab  # noqa: F401
+
+
 @pytest.fixture(autouse=True)
 def _environment():
     """Take back what a command says to the programs it starts: a test or a fixture may have imported one."""

@@ -10,6 +10,8 @@ import pytest
 from commands import EXPERIMENTS, call, configured
 from hydra import initialize_config_dir
 
+from socialgraph import recipes
+
 MY_MODULE = '''
 import torch
 from socialgraph.edges import EdgeSampler, LowRank, Pattern
@@ -187,7 +189,7 @@ def hydra(monkeypatch):
 
 
 def shelf(group):
-    return sorted(file.stem for file in (EXPERIMENTS / "conf" / group).iterdir())
+    return sorted(file.stem for file in (Path(recipes.__file__).parent / group).iterdir())
 
 
 @pytest.mark.parametrize("name", shelf("edges"))

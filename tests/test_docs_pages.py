@@ -55,7 +55,7 @@ def workplace(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.syspath_prepend(str(EXPERIMENTS))
-    for module in ("my_module", "my_openings", "around_query"):
+    for module in ("my_module", "my_openings", "my_partition", "around_query"):
         monkeypatch.delitem(sys.modules, module, raising=False)
     importlib.invalidate_caches()
     return tmp_path
@@ -146,3 +146,13 @@ def test_your_own_edge_pattern(workplace, budget):
         edges = instantiate(compose("config", [*typed, *budget[3:4]]).edges)
     assert list(edges.patterns)[-1] == "echo"
     assert len(edges.patterns) == 5
+
+
+def test_the_page_about_the_ranker(workplace):
+    names, commands = follow(ROOT / "docs" / "ranker.md", workplace)
+    assert not commands
+    assert names["path"].stat().st_size > 10_000
+    assert names["network"].number_of_nodes() == names["graph"].num_nodes
+    named = re.findall(r"^\| `([\w./]+)`(?:, `([\w.]+)`)? \|", (ROOT / "docs" / "ranker.md").read_text(), re.MULTILINE)
+    listed = {name.rstrip("/") for row in named for name in row if "." in name or "/" in name}
+    assert listed == {file.name for file in (workplace / "saved").iterdir()}

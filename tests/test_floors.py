@@ -15,6 +15,7 @@ MAY_IMPORT = {
     "ranking": {"errors", "backbone", "data", "edges", "partition", "nn"},
     "inspect": {"errors", "query_match", "data", "edges", "partition", "nn"},
     "testing": {"errors", "edges", "partition"},
+    "recipes": {"errors", "data", "edges", "partition"},
 }
 
 

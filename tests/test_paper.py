@@ -1,16 +1,16 @@
 """The paper's setting: what its two commands compose to, printed, and held to section 4 of Socialformer."""
 
 import pytest
+from commands import EXPERIMENTS
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
-from test_recipes import CONF
 
 SETTING = ["trainer=paper", "model.backbone=bert-base-uncased", "document_length=2048", "partition.k=16"]
 TRAIN, DEV, DL = "msmarco-document/train", "msmarco-document/dev", "msmarco-document/trec-dl-2019/judged"
 
 
 def composed(*overrides: str, name: str = "config"):
-    with initialize_config_dir(str(CONF), version_base="1.3"):
+    with initialize_config_dir(str(EXPERIMENTS / "conf"), version_base="1.3"):
         return compose(name, [*overrides])
 
 

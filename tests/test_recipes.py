@@ -1,19 +1,18 @@
-"""What every recipe must do, whatever it is: one suite over all files of experiments/conf/recipe."""
+"""What every recipe must do, whatever it is: one suite over all files of socialgraph/recipes/recipe."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 import torch
-from hydra import compose, initialize_config_dir
-from hydra.utils import get_class, instantiate
 from transformers import BertConfig, BertModel, BertTokenizerFast
 
-from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
+from socialgraph.data import Document, TermStatistics, Tokens
 from socialgraph.ranking import LOSSES, rerank
+from socialgraph.recipes.build import Parts, build, imported
+from socialgraph.recipes.compose import compose_recipe
+from socialgraph.recipes.compose import recipes as all_recipes
 
-CONF = Path(__file__).parents[1] / "experiments" / "conf"
-RECIPES = sorted(file.stem for file in (CONF / "recipe").glob("*.yaml"))
+RECIPES = all_recipes()
 FIRST_STAGES = ["bm25", "ql"]
 MODELS = [name for name in RECIPES if name not in FIRST_STAGES]
 LIMIT = 150  # word pieces that are read of a document
@@ -82,23 +81,20 @@ class Recipe:
         device: torch.device | str = "cpu",
     ) -> None:
         overrides = [
-            f"recipe={name}", f"model.backbone={backbone}", f"sentence_backbone={backbone}",
+            f"model.backbone={backbone}", f"sentence_backbone={backbone}",
             f"long_backbone={backbone}", "window=16", "partition.k=3", "query_length=8",
             f"recipe.document_length={LIMIT}", *SMALLER.get(name, []), *overrides,
         ]  # fmt: skip
-        with initialize_config_dir(str(CONF), version_base="1.3"):
-            self.config = compose("config", overrides).recipe
+        self.config = compose_recipe(name, overrides)
         torch.manual_seed(0)
-        self.model = instantiate(self.config.model, dropout=0.0).eval()
+        self.model = build({**self.config["model"], "dropout": 0.0}).eval()
         for parameter in self.model.parameters():
             parameter.data += 0.02 * torch.randn_like(parameter)  # so that what starts at 0, 1 or I matters
         self.model.to(device)
         documents = {name: Document(name, words) for name, words in TEXTS.items()}
         self.tokens = Tokens(backbone, LIMIT, 8)
         statistics = TermStatistics.count(map(self.tokens.document, documents.values()), self.tokens.vocab_size)
-        parts = {part: instantiate(self.config[part], _convert_="all")
-                 for part in ("edges", "circles", "passages", "relevance")}  # fmt: skip
-        self.builder = GraphBuilder(documents, self.tokens, statistics, joint=self.config.joint, device=device, **parts)
+        self.builder = Parts.of(self.config).builder(documents, self.tokens, statistics, device=device)
 
     def graph(self, *documents: str):
         return self.builder([("q", QUERY, document) for document in documents])
@@ -196,7 +192,7 @@ def test_a_training_step_lowers_the_loss(backbone, name):
 def test_a_saved_model_scores_the_same(recipes, name, tmp_path):
     recipe = recipes(name)
     recipe.model.save_pretrained(tmp_path)
-    kind = get_class(recipe.config.model._target_.removesuffix(".from_backbone"))
+    kind = imported(recipe.config["model"]["_target_"].removesuffix(".from_backbone"))
     again = kind.from_pretrained(tmp_path)
     with torch.no_grad():
         assert torch.equal(again(recipe.graph(*FOUR)), recipe.scores(*FOUR))
@@ -240,8 +236,7 @@ def test_it_re_ranks_with_the_scores_it_gives(recipes, name):
 @pytest.mark.parametrize("name", ["longformer-global", "qds"])
 def test_global_tokens_have_projections_of_their_own_that_begin_as_copies(backbone, name):
     recipe = Recipe(name, backbone)
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        fresh = instantiate(compose("config", [f"recipe={name}", f"model.backbone={backbone}"]).recipe.model)
+    fresh = build(compose_recipe(name, [f"model.backbone={backbone}"])["model"])
     for heads, layer in zip(fresh.global_heads, fresh.layers, strict=True):
         for part in ("query", "key", "value"):
             assert torch.equal(getattr(heads, part).weight, getattr(layer, part).weight)
@@ -261,17 +256,15 @@ def test_parade_of_its_own_paper_reads_beginning_end_and_some_between(backbone):
     recipe.scores("beyond", "one")
     assert whole.num_circles == 8  # of 20 words each; the recipe's limit stands here for the document's end
     assert torch.bincount(seen[0]).tolist() == [4, 1]
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        config = compose("config", ["recipe=parade-original"]).recipe
-    assert (config.model.passages, config.passages.size, config.passages.after) == (16, 200, 25)
-    assert config.document_length > 50_000
+    config = compose_recipe("parade-original")
+    passages = config["passages"]
+    assert (config["model"]["passages"], passages["size"], passages["after"]) == (16, 200, 25)
+    assert config["document_length"] > 50_000
 
 
 @pytest.mark.parametrize("name", FIRST_STAGES)
 def test_first_stages_rank_the_same_documents(name, backbone):
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        recipe = compose("config", [f"recipe={name}"]).recipe
     documents = {name: Document(name, words) for name, words in TEXTS.items()}
-    run = instantiate(recipe.first_stage).fit(documents).retrieve({"q": QUERY}, 10)
+    run = build(compose_recipe(name)["first_stage"]).fit(documents).retrieve({"q": QUERY}, 10)
     assert set(run["q"]) <= set(TEXTS) - {"empty", "hollow"}
     assert "one" in run["q"]

@@ -13,3 +13,18 @@ A run passes through five files:
                  -> store: finished runs, what is there of unfinished ones, locks
                  -> report: columns, significance, Markdown, LaTeX, CSV
 """
+
+from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.plugins import Plugins
+from hydra.plugins.search_path_plugin import SearchPathPlugin
+
+
+class Recipes(SearchPathPlugin):
+    """Lets all commands find the recipes, which come with the package."""
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        """Look there after conf/."""
+        search_path.append("socialgraph", "pkg://socialgraph.recipes")
+
+
+Plugins.instance().register(Recipes)

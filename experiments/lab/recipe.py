@@ -1,17 +1,15 @@
-"""A system from its recipe (conf/system.yaml says what one may hold): put together, trained, re-ranking."""
+"""A system from its recipe (socialgraph/recipes): put together for a task, trained, re-ranking."""
 
 from __future__ import annotations
 
 import inspect
 import logging
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
-from hydra.utils import get_class, instantiate
 from omegaconf import DictConfig, OmegaConf
 from torch.utils.data import Subset
 
@@ -25,6 +23,8 @@ from socialgraph.partition import Partition
 from socialgraph.ranking import processes
 from socialgraph.ranking.checkpoints import last_whole, step
 from socialgraph.ranking.journal import finished as finished_batches
+from socialgraph.recipes.build import Parts, arguments, build, imported
+from socialgraph.recipes.stages import stages
 
 log = logging.getLogger("socialgraph")
 
@@ -43,11 +43,10 @@ class Recipe:
 
     def __init__(self, config: DictConfig) -> None:
         self.config = config
-        self.circles = partition(config.circles) if config.circles is not None else None
-        self.edges, self.passages, self.relevance = (
-            instantiate(part, _convert_="all") for part in (config.edges, config.passages, config.relevance)
-        )
-        kind = type(self.circles).__name__.removesuffix("Circles").lower()  # "edge" for EdgeCircles, and so on
+        values: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]
+        circles = None if config.circles is None else taken(config.circles)
+        self.parts = Parts.of({**values, "circles": circles})
+        kind = type(self.parts.circles).__name__.removesuffix("Circles").lower()  # "edge" for EdgeCircles, and so on
         self.name = str(config.name).format(circles=kind)
 
     @property
@@ -59,10 +58,8 @@ class Recipe:
         """Return what builds its graphs; its models read no edges."""
         backbone = self.config.model.get("backbone", config.backbone)  # a model may have word pieces of its own
         tokens, statistics = task.texts(backbone, self.config.document_length, config.query_length)
-        return GraphBuilder(
-            task.collection.documents, tokens, statistics, self.edges, self.circles, self.passages, self.relevance,
-            self.config.joint, seed=config.seed, device=device(), cache=cache,
-        )  # fmt: skip
+        documents = task.collection.documents
+        return self.parts.builder(documents, tokens, statistics, seed=config.seed, device=device(), cache=cache)
 
 
 def device() -> str:
@@ -132,19 +129,6 @@ def divided(arguments: dict[str, Any], among: int) -> dict[str, Any]:
     )
 
 
-def stages(shares: DictConfig | None, groups: int) -> Iterator[tuple[str | None, range]]:
-    """Yield each stage of training with its groups: consecutive, by its share, one group at least."""
-    if shares is None:
-        yield None, range(groups)
-        return
-    total, before = sum(shares.values()), 0.0
-    for stage, share in shares.items():
-        first, last = round(groups * before / total), round(groups * (before + share) / total)
-        first = min(first, groups - 1)
-        yield str(stage), range(first, max(first + 1, last))
-        before += share
-
-
 def rerank(
     config: DictConfig, split: Split, model: torch.nn.Module, builder: GraphBuilder, journal: Path
 ) -> Ranked:
@@ -174,17 +158,18 @@ def rerank(
 
 def partition(config: DictConfig) -> Partition:
     """Return the partition, leaving out options of the default that a class of the user's own does not take."""
-    try:
-        taken = inspect.signature(get_class(config._target_)).parameters
-    except (ImportError, ValueError) as error:
-        raise OptionError(f"partition._target_={config._target_}: {str(error).splitlines()[0]}") from error
-    names = [name for name in config if not str(name).startswith("_")]
-    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in taken.values()):
-        return instantiate(config)
-    left_out = [name for name in names if name not in taken]
+    return build(taken(config))
+
+
+def taken(config: DictConfig) -> dict[str, Any]:
+    """Return what :func:`partition` makes the partition of."""
+    options: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]
+    parameters = arguments(imported(config._target_))
+    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
+        return options
+    left_out = [name for name in options if not name.startswith("_") and name not in parameters]
     written = str(OmegaConf.to_container(config, resolve=False))
-    unused = [str(name) for name in left_out if f"${{partition.{name}}}" not in written]  # see partition/random.yaml
+    unused = [name for name in left_out if f"${{partition.{name}}}" not in written]  # see partition/random.yaml
     if unused:
         log.warning("%s takes no %s: left out", config._target_, ", ".join(unused))
-    options: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]
-    return instantiate({name: value for name, value in options.items() if name not in left_out})
+    return {name: value for name, value in options.items() if name not in left_out}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Mapping, Sequence
 from typing import Self, cast
@@ -82,6 +83,12 @@ class Tokens:
         tokens = cls(backbone, max_document_length, max_query_length)
         tokens.store = TokenStore.of(documents, tokens.tokenizer, cache)
         return tokens
+
+    def anew(self) -> Self:
+        """Return the same for other documents: it knows none, whatever their ids, and has no store."""
+        other = copy.copy(self)
+        other.store, other._documents = None, LRUCache(self._documents.size)
+        return other
 
     @property
     def vocab_size(self) -> int:

@@ -8,14 +8,17 @@ from pathlib import Path
 
 import pytest
 from graph_digest import LIBRARIES
-from test_recipes import CONF, MODELS, backbone  # noqa: F401 (a fixture)
+from test_recipes import MODELS, backbone  # noqa: F401 (a fixture)
 
+from socialgraph import recipes
+
+RECIPES = Path(recipes.__file__).parent
 PROGRAM = Path(__file__).with_name("on_another_device.py")
 
 
 def named(group):
     """The options of a group of the configuration; a partition without its library is left out."""
-    names = sorted(file.stem for file in (CONF / group).glob("*.yaml"))
+    names = sorted(file.stem for file in (RECIPES / group).glob("*.yaml"))
     return [f"{group}={name}" for name in names if name not in LIBRARIES or find_spec(LIBRARIES[name])]
 
 

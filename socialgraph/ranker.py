@@ -1,0 +1,397 @@
+"""One object that ranks: a recipe with its weights, word pieces and statistics."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self, cast
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import torch
+from torch.utils.data import Subset
+
+from socialgraph import ranker_files, ranking
+from socialgraph.backbone import READER
+from socialgraph.data import Collection, Document, GraphBuilder, TermStatistics, Tokens, TrainingGroups, WeightCache
+from socialgraph.data.graph import DocumentGraph
+from socialgraph.edges import SocialEdges, StaticCentrality
+from socialgraph.errors import OptionError
+from socialgraph.inspect.page import Page
+from socialgraph.inspect.report import report
+from socialgraph.nn.hub_ranker import HubRanker
+from socialgraph.partition import Partition
+from socialgraph.recipes.build import Parts, build, imported, spec_of
+from socialgraph.recipes.compose import compose_recipe, quoted
+from socialgraph.recipes.stages import stages
+from socialgraph.texts import Text, Texts, as_document, as_documents, as_queries
+
+#: word pieces of documents in a batch
+BATCH = 16_384
+#: word pieces of a document that the reader scores
+READER_LENGTH = 4096
+
+Ranking = list[tuple[Any, float]]
+"""(place or id of a text, score), best first."""
+
+
+class Ranker:
+    """Everything that makes a score: recipe, weights, word pieces, document frequencies; saved as one folder.
+
+    Make one with :meth:`from_pretrained` or :meth:`from_recipe`.
+
+    Args:
+        recipe: values of a recipe, see :func:`~socialgraph.recipes.compose.compose_recipe`.
+        parts: what makes its graphs.
+        model: what scores them.
+        tokens: texts to word pieces.
+        statistics: document frequencies, for texts that belong to no collection. None: every word is as common as any
+            other, until :meth:`count` or :meth:`fit` has seen texts.
+        history: what the model card tells: how it was trained, and what was measured.
+    """
+
+    def __init__(
+        self,
+        recipe: dict[str, Any],
+        parts: Parts,
+        model: HubRanker,
+        tokens: Tokens,
+        statistics: TermStatistics | None = None,
+        history: dict[str, Any] | None = None,
+    ) -> None:
+        self.recipe = recipe
+        self.parts = parts
+        self.model = model.eval()
+        self.tokens = tokens
+        self.statistics = statistics or TermStatistics(torch.zeros(tokens.vocab_size, dtype=torch.long), 0)
+        self.history = history or {}
+        self.cache = WeightCache()
+        self._read: WeakKeyDictionary[Collection, tuple[Tokens, TermStatistics]] = WeakKeyDictionary()
+        self.to("cuda" if torch.cuda.is_available() else "cpu")
+
+    @classmethod
+    def from_pretrained(cls, name: str | PathLike[str], classes: Sequence[type | str] = (), **download: Any) -> Self:
+        """Load a ranker. Only JSON and safetensors are read, and classes of this package made.
+
+        Args:
+            name: a folder that :meth:`save_pretrained` wrote, a hub id, or "minilm-reader": the reader that comes along
+                with the extra ``offline``, a document's score being that of its best passage of 128 word pieces.
+            classes: the user's own, where the ranker has some: a partition, a pattern. Nothing is imported because the
+                folder says so.
+            download: arguments of ``huggingface_hub.snapshot_download``, such as ``revision``.
+
+        Raises:
+            CheckpointError: there is no such ranker, it is damaged, or it needs a class that is not among ``classes``.
+        """
+        if str(name) == READER:
+            return cls.from_recipe("maxp", backbone=READER, document_length=READER_LENGTH)
+        return cls(*ranker_files.load(name, classes, download))
+
+    @classmethod
+    def from_recipe(
+        cls, name: str, *overrides: str, partition: str | type[Partition] | Partition | None = None,
+        backbone: str | None = None, **options: Any,
+    ) -> Self:  # fmt: skip
+        """Put a recipe together; what its backbone does not know is drawn at random.
+
+        Args:
+            name: a recipe, such as "socialformer-edge", "maxp" or "bigbird".
+            overrides: options as ``run.py`` takes them: ``"partition.k=8"``, ``"edges=random"``.
+            partition: of friend circles: a name, or a class or object of one's own. An object keeps its arguments as
+                attributes of the same names, so that it can be saved.
+            backbone: a BERT: "minilm-reader", "minilm", a folder or a hub id.
+            options: ``document_length``, ``query_length``, ``window``, ``seed``.
+
+        Raises:
+            OptionError: no such recipe, partition or option, or a recipe without a model.
+            CheckpointError: no such backbone.
+        """
+        typed = [*overrides, *(f"{key}={quoted(value)}" for key, value in options.items())]
+        if backbone is not None:
+            keys = ("model.backbone", "sentence_backbone", "long_backbone")
+            typed += [f"{key}={quoted(backbone)}" for key in keys]
+        if isinstance(partition, str):
+            typed.append(f"partition={partition}")
+        recipe = compose_recipe(name, typed)
+        if recipe["model"] is None:
+            kind = str(recipe["first_stage"]["_target_"])
+            raise OptionError(f"recipe {name} is a first stage and has no model: use {kind} itself")
+        if partition is not None and recipe["circles"] is None:
+            raise OptionError(f"recipe {name} has no friend circles, so it takes no partition")
+        if partition is not None and not isinstance(partition, str):
+            recipe["circles"] = spec_of(partition() if isinstance(partition, type) else partition)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(recipe["seed"])
+            own = isinstance(partition, Partition)
+            parts = Parts.of({**recipe, "circles": None} if own else recipe)
+            parts.circles = partition if isinstance(partition, Partition) else parts.circles
+            torch.manual_seed(recipe["seed"])
+            model = build(recipe["model"], imported)
+        tokens = Tokens(recipe["model"]["backbone"], recipe["document_length"], recipe["query_length"])
+        kind = type(parts.circles).__name__.removesuffix("Circles").lower()
+        return cls({**recipe, "name": str(recipe["name"]).format(circles=kind)}, parts, model, tokens)
+
+    @property
+    def device(self) -> torch.device:
+        """Where it computes."""
+        return next(self.model.parameters()).device
+
+    def to(self, device: torch.device | str) -> Self:
+        """Move it to a device."""
+        self.model.to(device)
+        if self.parts.edges is not None:
+            self.parts.edges.to(device)
+        return self
+
+    def rank(
+        self, query: str | Sequence[str] | Mapping[str, str], texts: Texts, top_k: int | None = None,
+        batch_size: int = BATCH, progress: bool = False, bf16: bool = False,
+    ) -> Any:  # fmt: skip
+        """Return texts in the order of their scores, best first: ``[(place, score), ...]``.
+
+        The scores are those of :func:`socialgraph.ranking.rerank`. Texts of a :class:`~socialgraph.data.Collection` are
+        weighed by its own document frequencies, others by those of :attr:`statistics`.
+
+        Args:
+            query: a text; or several in a list or, by id, in a dict.
+            texts: strings, or dicts with ``text`` and ``title``, in a list; or by id in a dict; or a collection.
+            top_k: how many are returned; None: all.
+            batch_size: word pieces of documents that are scored together, a document at least.
+            progress: show a bar.
+            bf16: compute in bfloat16 where it is safe.
+
+        Returns:
+            For each text its place in the list, or its id, and its score. Of several queries a list of such lists, or a
+            dict by id. A query without word pieces leaves the texts in their order, with the score 0, and warns.
+
+        Raises:
+            InputError: texts that are none.
+            TooLargeError: a text does not fit in memory even alone.
+        """
+        places, documents = as_documents(texts)
+        queries = as_queries(query)
+        candidates = {name: dict.fromkeys(documents if places is None else places, 0.0) for name in queries}
+        builder = self.builder(texts if isinstance(texts, Collection) else documents)
+        run = ranking.rerank(self.model, builder, queries, candidates, batch_size, bf16, progress)
+        found = {name: ordered(scores, places)[:top_k] for name, scores in run.items()}
+        if isinstance(query, str):
+            return found[query]
+        return found if isinstance(query, Mapping) else [found[one] for one in query]
+
+    def predict(
+        self, pairs: Sequence[Any], batch_size: int = BATCH, show_progress_bar: bool | None = None,
+        convert_to_numpy: bool = True, convert_to_tensor: bool = False,
+    ) -> Any:  # fmt: skip
+        """Return the score of each (query, text), in their order: as sentence-transformers' ``CrossEncoder.predict``.
+
+        Args:
+            pairs: ``[(query, text), ...]``; of one pair alone the score is a number.
+            batch_size: as in :meth:`rank`; unlike there, it counts word pieces.
+            show_progress_bar: show a bar.
+            convert_to_numpy: return an array, float32; False: a list.
+            convert_to_tensor: return a tensor, whatever ``convert_to_numpy`` says.
+
+        Raises:
+            InputError: texts that are none.
+        """
+        alone = len(pairs) == 2 and isinstance(pairs[0], str)
+        asked = [pairs] if alone else pairs
+        places, documents = as_documents([text for _, text in asked])
+        names = list(zip((query for query, _ in asked), cast("list[str]", places), strict=True))
+        candidates: dict[str, dict[str, float]] = {}
+        for query, document in names:
+            candidates.setdefault(query, {})[document] = 0.0
+        queries = as_queries(list(candidates))
+        builder = self.builder(documents)
+        run = ranking.rerank(self.model, builder, queries, candidates, batch_size, progress=bool(show_progress_bar))
+        scores = np.array([run[query][document] for query, document in names], np.float32)
+        if convert_to_tensor:
+            return torch.from_numpy(scores)[0] if alone else torch.from_numpy(scores)
+        kept = scores if convert_to_numpy else scores.tolist()
+        return kept[0] if alone else kept
+
+    def builder(self, documents: Collection | Mapping[str, Document], keep_edges: bool = False) -> GraphBuilder:
+        """Return what builds graphs of these documents; those of a collection by its own document frequencies."""
+        if isinstance(documents, Collection):
+            tokens, statistics = self._collection(documents)
+            documents = documents.documents
+        else:
+            tokens, statistics = self.tokens.anew(), self.statistics
+            if statistics.size == 0 and self._asks_statistics():
+                warnings.warn(
+                    f"{self.recipe['name']} weighs words by their document frequencies and has none yet, so all weigh "
+                    "the same: call ranker.count(texts), or fit",
+                    stacklevel=3,
+                )
+        options: dict[str, Any] = {"seed": self.recipe["seed"], "device": self.device, "cache": self.cache}
+        keep = keep_edges and self.parts.edges is not None
+        return self.parts.builder(documents, tokens, statistics, keep_edges=keep, **options)
+
+    def _collection(self, collection: Collection) -> tuple[Tokens, TermStatistics]:
+        """Return word pieces and statistics of a collection; it is read once."""
+        if collection not in self._read:
+            tokens = self.tokens.anew()
+            self._read[collection] = tokens, TermStatistics.of(tokens, collection.documents)
+        return self._read[collection]
+
+    def _asks_statistics(self) -> bool:
+        edges = self.parts.edges
+        weighs = edges is not None and any(isinstance(one, StaticCentrality) for one in edges.patterns.values())
+        return weighs or "BM25" in type(self.parts.relevance).__name__
+
+    def count(self, texts: Texts) -> Self:
+        """Take the document frequencies of these texts, for all texts that belong to no collection."""
+        if isinstance(texts, Collection):
+            self.statistics = self._collection(texts)[1]
+        else:
+            self.statistics = TermStatistics.of(self.tokens.anew(), as_documents(texts)[1])
+        return self
+
+    def fit(
+        self, collection: Collection, groups: int | None = None, negatives: int = 7, dev: ranking.Dev | None = None,
+        folder: str | PathLike[str] | None = None, **options: Any,
+    ) -> Self:  # fmt: skip
+        """Train on a collection's split "train", stage by stage where the recipe has stages.
+
+        Where the split has no candidates, BM25 retrieves 100 for each query.
+
+        Args:
+            collection: whose document frequencies the ranker takes over.
+            groups: of one relevant document and the negatives; None: one for each query.
+            negatives: of a group.
+            dev: what is measured while it is trained; the best checkpoint is kept. See
+                :class:`~socialgraph.ranking.Dev`.
+            folder: where checkpoints go; a training that was killed goes on there. None: a temporary one.
+            options: of ``transformers.TrainingArguments``, such as ``learning_rate`` and ``num_train_epochs``, over the
+                recipe's.
+
+        Raises:
+            OptionError: the recipe learns nothing, or the trainer does not take an option.
+            InputError: no query has a relevant document and another candidate.
+        """
+        training = self.recipe["training"]
+        if training is None:
+            raise OptionError(f"recipe {self.recipe['name']} learns nothing")
+        if not collection["train"].has_candidates:
+            collection = ranking.retrieve_candidates(collection, ranking.BM25(), 100)
+        split = collection["train"]
+        drawn = TrainingGroups(split, groups or len(split.queries), negatives, self.recipe["seed"])
+        self.count(collection)
+        builder = self.builder(collection)
+        log: list[dict[str, Any]] = []
+        with tempfile.TemporaryDirectory() if folder is None else nullcontext(folder) as place:
+            for stage, part in stages(self.recipe["stages"], len(drawn)):
+                log += ranking.train(
+                    self.model, builder, Subset(drawn, part), split.queries, Path(place) / (stage or ""),  # type: ignore[arg-type]
+                    loss=training["loss"], head_learning_rate=training["head_learning_rate"], stage=stage,
+                    resume=folder is not None, dev=dev, seed=self.recipe["seed"],
+                    use_cpu=self.device.type == "cpu", **{**training["arguments"], **options},
+                )  # fmt: skip
+        self.model.eval()
+        self.history["training"] = {
+            "collection": collection.name, "queries": len(drawn.query_ids), "groups": len(drawn),
+            "negatives": negatives, "loss": training["loss"], "options": {k: str(v) for k, v in options.items()},
+            "steps": max(int(line.get("step", 0)) for line in log),
+        }  # fmt: skip
+        self.history.pop("measures", None)  # they were of other weights
+        return self
+
+    def evaluate(
+        self, collection: Collection, split: str = "test", measures: Sequence[str] = ("RR@10", "nDCG@10"),
+        batch_size: int = BATCH, progress: bool = False,
+    ) -> ranking.Evaluation:  # fmt: skip
+        """Re-rank a split's candidates and measure; the means, with their intervals, go to the model card.
+
+        Where the split has no candidates, BM25 retrieves 100 for each query.
+        """
+        if not collection[split].has_candidates:
+            collection = ranking.retrieve_candidates(collection, ranking.BM25(), 100)
+        part = collection[split]
+        run = ranking.rerank(
+            self.model, self.builder(collection), part.queries, part.candidates or {}, batch_size, progress=progress
+        )
+        found = ranking.evaluate(part.qrels, run, measures)
+        told = {name: interval(list(values.values())) for name, values in found.per_query.items()}
+        kept = self.history.setdefault("measures", {})
+        kept[f"{collection.name}, {split}"] = {"queries": len(part.qrels), "means": told}
+        return found
+
+    def save_pretrained(self, folder: str | PathLike[str]) -> Path:
+        """Write all that makes a score to a folder, and a model card.
+
+        Raises:
+            OutputError: the folder cannot be written.
+            OptionError: a part that no file can hold.
+        """
+        return ranker_files.save(self, Path(folder))
+
+    def push_to_hub(self, repo_id: str, private: bool | None = None, **options: Any) -> str:
+        """Save it as a repository of the hub and return its address.
+
+        Args:
+            repo_id: "user/name".
+            private: whether only its owner sees it.
+            options: of ``huggingface_hub.HfApi.upload_folder``, such as ``commit_message``.
+        """
+        return ranker_files.push(self, repo_id, private, options)
+
+    def graph(self, query: str, text: Text) -> DocumentGraph:
+        """Return the graph of a query and a text, with its edges and circles, for :mod:`socialgraph.inspect`.
+
+        ``socialgraph.inspect.to_networkx(ranker.graph(query, text))`` is the same for networkx.
+
+        Raises:
+            InputError: a query without word pieces.
+        """
+        name, document = as_document(text)
+        (query_id,) = as_queries(query)
+        batch = self.builder({name: document}, keep_edges=True)([(query_id, query, name)])
+        return cast(DocumentGraph, batch[0])
+
+    def words(self, graph: DocumentGraph) -> list[str]:
+        """Return the word pieces of a graph's nodes."""
+        return self.tokens.words(graph.input_ids)
+
+    def explain(self, query: str, text: Text) -> Page:
+        """Return a page about a query and a text: circles, friends, and what each circle is worth to the score.
+
+        In a notebook it shows itself; ``page.save("page.html")`` writes it.
+        """
+        from socialgraph.inspect.leave_one_out import scores_without
+
+        graph = self.graph(query, text)
+        edges = self.parts.edges if isinstance(self.parts.edges, SocialEdges) else None
+        score: float | None
+        if "circle_index" in graph:
+            score, without = scores_without(self.model, graph)
+        else:
+            score, without = float(self.predict([(query, text)])[0]), {}
+        return Page(report(graph.cpu(), self.words(graph), query, edges, score, without))
+
+    def __repr__(self) -> str:
+        graphs = self.parts.circles or self.parts.passages or self.parts.edges
+        length = f"document_length={self.tokens.max_document_length}"
+        return f"{type(self).__name__}({self.recipe['name']}: {type(self.model).__name__}, {graphs!r}, {length})"
+
+
+def ordered(scores: Mapping[str, float], places: Sequence[str] | None) -> Ranking:
+    """Return (id, score), best first; or (place, score) where each place has the id that ``places`` says."""
+    if places is None:
+        return list(scores.items())
+    return sorted(((place, scores[one]) for place, one in enumerate(places)), key=lambda pair: (-pair[1], pair[0]))
+
+
+def interval(values: Sequence[float]) -> tuple[float, float | None, float | None]:
+    """Return the mean, and the bounds of its interval at 95 % confidence (Student's t); of one value it has none."""
+    from scipy.stats import t
+
+    mean = float(np.mean(values))
+    if len(values) < 2:
+        return mean, None, None
+    reach = float(t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / math.sqrt(len(values)))
+    return mean, mean - reach, mean + reach

@@ -1,0 +1,215 @@
+"""From a recipe's values to objects, and back."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Batch
+
+from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
+from socialgraph.edges import EdgeSampler
+from socialgraph.errors import OptionError, SocialgraphError, first_line
+from socialgraph.partition import Partition
+
+Finder = Callable[[str], Callable[..., Any]]
+"""Name of a class, such as "socialgraph.nn.MaxP" -> what makes an object."""
+
+#: where this package keeps the classes that a recipe may name
+ROOMS = ("data", "edges", "nn", "partition")
+#: how a model starts from its backbone
+BACKBONE = ".from_backbone"
+
+
+def imported(name: str) -> Callable[..., Any]:
+    """Return a class, or a method of it that makes an object, by its dotted name: of any module.
+
+    Importing a module runs it, so this is for names that the user has typed, and for no others.
+
+    Raises:
+        OptionError: there is none.
+    """
+    module, _, attribute = name.removesuffix(BACKBONE).rpartition(".")
+    try:
+        kind = getattr(importlib.import_module(module), attribute)
+        return getattr(kind, BACKBONE[1:]) if name.endswith(BACKBONE) else kind
+    except (ImportError, AttributeError, ValueError) as error:
+        raise OptionError(f"{name}: {first_line(error)}") from error
+
+
+class Known:
+    """Finds classes of this package, and those that the user hands over; imports nothing that a file names.
+
+    Args:
+        classes: the user's own: classes, or dotted names of some, which are imported here and now.
+
+    Raises:
+        OptionError: a name that cannot be imported.
+    """
+
+    def __init__(self, classes: Sequence[type | str] = ()) -> None:
+        own = [imported(one) if isinstance(one, str) else one for one in classes]
+        self.own = {name_of(one): one for one in own}
+
+    def __call__(self, name: str) -> Callable[..., Any]:
+        """Return the class of that name.
+
+        Raises:
+            OptionError: it is none of them.
+        """
+        if name in self.own:
+            return self.own[name]
+        package, _, path = name.partition(".")
+        room, _, attribute = path.partition(".")
+        if package == "socialgraph" and room in ROOMS:
+            public = vars(importlib.import_module(f"socialgraph.{room}"))
+            kind = public.get(attribute) if attribute in public["__all__"] else None
+            if isinstance(kind, type):
+                return kind
+            raise OptionError(f"{name[:200]!r} is no class of socialgraph.{room}")
+        told = f"pass it, classes=[{attribute_of(name)}], if you know and trust it"
+        raise OptionError(f"{name[:200]!r} is no class of socialgraph, and is not imported for a file: {told}")
+
+
+def name_of(kind: Any) -> str:
+    """Return a class's dotted name; of one of this package the short one, such as "socialgraph.partition.Windows"."""
+    module = str(kind.__module__).split(".")
+    if module[0] == "socialgraph" and len(module) > 1 and module[1] in ROOMS:
+        public: object = getattr(importlib.import_module(f"socialgraph.{module[1]}"), kind.__name__, None)
+        if public is kind:
+            return f"socialgraph.{module[1]}.{kind.__name__}"
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def attribute_of(name: str) -> str:
+    """Return the last part of a dotted name, as far as it may be shown."""
+    last = name.rsplit(".", 1)[-1]
+    return last if last.isidentifier() else "MyClass"
+
+
+def arguments(kind: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    """Return what makes an object of a class.
+
+    Raises:
+        OptionError: it does not say so.
+    """
+    try:
+        return inspect.signature(kind).parameters
+    except (TypeError, ValueError) as error:
+        raise OptionError(f"{getattr(kind, '__name__', kind)}: {first_line(error)}") from error
+
+
+def build(spec: Any, find: Finder = imported) -> Any:
+    """Return what a recipe describes: values as they are, and an object for each table with ``_target_``.
+
+    Args:
+        spec: plain values, as of JSON.
+        find: gives the class behind a name.
+
+    Raises:
+        OptionError: no such class, or it does not take these options; it names both.
+    """
+    if isinstance(spec, list):
+        return [build(one, find) for one in spec]
+    if not isinstance(spec, dict):
+        return spec
+    inside = {key: build(value, find) for key, value in spec.items() if key != "_target_"}
+    if "_target_" not in spec:
+        return inside
+    make = find(str(spec["_target_"]))
+    try:
+        return make(**inside)
+    except SocialgraphError:
+        raise
+    except Exception as error:  # a class of one's own may raise anything
+        kind = "" if isinstance(error, TypeError | ValueError) else f"{type(error).__name__}: "
+        raise OptionError(f"{spec['_target_']}: {kind}{first_line(error)}") from error
+
+
+def spec_of(value: Any) -> Any:
+    """Return the description of an object from which :func:`build` makes it again.
+
+    An object's arguments are read from its attributes of the same names, as scikit-learn does.
+
+    Raises:
+        OptionError: it does not keep one of its arguments, or one that no file can hold.
+    """
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    if isinstance(value, list | tuple):
+        return [spec_of(one) for one in value]
+    if isinstance(value, Mapping):
+        return {str(key): spec_of(one) for key, one in value.items()}
+    name = name_of(type(value))
+    if type(value).__module__ == "builtins" or isinstance(value, Tensor):
+        raise OptionError(f"a value of type {type(value).__name__} cannot be saved with a recipe")
+    spec: dict[str, Any] = {"_target_": name}
+    for argument, parameter in arguments(type(value)).items():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise OptionError(f"{name} takes any arguments (*{argument}): name them, so that they can be saved")
+        if not hasattr(value, argument):
+            raise OptionError(f"{name} does not keep its argument {argument!r}: write self.{argument} = {argument}")
+        spec[argument] = spec_of(getattr(value, argument))
+    return spec
+
+
+#: parts of a recipe, and what each must be
+PARTS: dict[str, type] = {
+    "edges": EdgeSampler, "circles": Partition, "passages": Partition, "relevance": Callable,  # type: ignore[dict-item]
+}  # fmt: skip
+
+
+def _shown(spec: Any) -> str:
+    return str(spec["_target_"] if isinstance(spec, dict) and "_target_" in spec else spec)[:200]
+
+
+@dataclass
+class Parts:
+    """What makes a system's graphs.
+
+    Attributes:
+        edges: who knows whom; None where nobody asks.
+        circles: friend circles.
+        passages: cuts the text.
+        relevance: rates circles, for models that choose.
+        joint: whether the query is part of the graph.
+    """
+
+    edges: EdgeSampler | None
+    circles: Partition | None
+    passages: Partition | None
+    relevance: Callable[[Batch, TermStatistics], Tensor] | None
+    joint: bool
+
+    @classmethod
+    def of(cls, recipe: Mapping[str, Any], find: Finder = imported) -> Parts:
+        """Make the parts of a recipe; see :func:`build` for what is raised."""
+        made = {name: build(recipe[name], find) for name in PARTS}
+        for name, part in made.items():
+            if part is not None and not isinstance(part, PARTS[name]):
+                raise OptionError(f"{name}: {_shown(recipe[name])} is no {PARTS[name].__name__}")
+        return cls(**made, joint=bool(recipe["joint"]))
+
+    def builder(
+        self, documents: Mapping[str, Document], tokens: Tokens, statistics: TermStatistics, **options: Any
+    ) -> GraphBuilder:
+        """Return what builds the graphs of these documents.
+
+        Args:
+            documents: by id.
+            tokens: texts to word pieces.
+            statistics: document frequencies.
+            options: ``seed``, ``device``, ``cache`` and ``keep_edges`` of :class:`~socialgraph.data.GraphBuilder`.
+        """
+        own = (self.edges, self.circles, self.passages, self.relevance, self.joint)
+        return GraphBuilder(documents, tokens, statistics, *own, **options)
+
+    def modules(self) -> dict[str, torch.nn.Module]:
+        """Return the parts that may hold weights, by name."""
+        parts = {name: getattr(self, name) for name in PARTS}
+        return {name: part for name, part in parts.items() if isinstance(part, torch.nn.Module)}

@@ -1,0 +1,67 @@
+"""Texts as users have them, as documents with ids."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from socialgraph.data import Collection, Document
+from socialgraph.errors import InputError
+
+Text = str | Document | Mapping[str, str]
+"""A text; a dict has ``text``, and may have ``title``."""
+Texts = Sequence[Text] | Mapping[str, Text] | Collection
+
+
+def as_documents(texts: Texts) -> tuple[list[str] | None, Mapping[str, Document]]:
+    """Return the id of each place of a list, or None where texts have ids of their own; and documents by id.
+
+    A text of a list is named after what it says, so that it has the same graph at any place of any list.
+
+    Raises:
+        InputError: one of them is no text.
+    """
+    if isinstance(texts, Collection):
+        return None, texts.documents
+    if isinstance(texts, str) or not isinstance(texts, Sequence | Mapping):
+        raise InputError(f"texts must be a list, a dict or a Collection, got {type(texts).__name__}")
+    if isinstance(texts, Mapping):
+        return None, {str(name): as_document(text, str(name))[1] for name, text in texts.items()}
+    named = [as_document(text) for text in texts]
+    return [name for name, _ in named], dict(named)
+
+
+def as_document(text: Any, name: str | None = None) -> tuple[str, Document]:
+    """Return a text's id, by default a hash of it, and the document.
+
+    Raises:
+        InputError: it is no text.
+    """
+    if isinstance(text, Document):
+        parts = text.title, text.text
+    elif isinstance(text, Mapping) and isinstance(text.get("text"), str):
+        parts = str(text.get("title") or ""), text["text"]
+    elif isinstance(text, str):
+        parts = "", text
+    else:
+        raise InputError(f"a text is a string, or a dict with 'text' and perhaps 'title', got {str(text)[:80]!r}")
+    if name is None:
+        name = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return name, Document(name, parts[1], parts[0])
+
+
+def as_queries(query: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]:
+    """Return queries by id; one without an id is named by its text.
+
+    Raises:
+        InputError: one of them is no text.
+    """
+    if isinstance(query, str):
+        named = {query: query}
+    else:
+        named = dict(query) if isinstance(query, Mapping) else {one: one for one in query}
+    for one in named.values():
+        if not isinstance(one, str):
+            raise InputError(f"a query is a string, got {str(one)[:80]!r}")
+    return named

@@ -1,0 +1,211 @@
+"""A ranker gives the scores of re-ranking, whatever its texts come as, and the same from its folder elsewhere."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from commands import write_tales
+
+import socialgraph
+from socialgraph import Ranker
+from socialgraph.data import Document, TermStatistics, Tokens, load_folder
+from socialgraph.errors import InputError, OptionError
+from socialgraph.inspect import to_networkx
+from socialgraph.partition import EdgeCircles, NodeCircles, Partition
+from socialgraph.ranking import Dev, rerank
+from socialgraph.recipes.build import Parts, build
+from socialgraph.recipes.compose import compose_recipe
+
+TEXTS = ["w1 w2 w3 w9 " * 9, "w4 w5", "", "w1 w1 w7 w8 " * 20, {"title": "w3", "text": "w2"}]
+SMALL = {"document_length": 60, "query_length": 8, "window": 16}
+
+
+@pytest.fixture(scope="module")
+def tales(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tales")
+    write_tales(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def collection(tales):
+    return load_folder(tales)
+
+
+def ranker(tales, name="socialformer-edge", *overrides, **options) -> Ranker:
+    return Ranker.from_recipe(name, *overrides, backbone=str(tales / "bert"), **SMALL, **options)
+
+
+@pytest.mark.parametrize("name", ["maxp", "socialformer-edge", "keyb-bm25", "longformer-global"])
+def test_scores_are_those_of_rerank(tales, collection, name):
+    candidates = {query: dict.fromkeys(collection.documents, 0.0) for query in collection["test"].queries}
+    typed = [f"model.backbone={tales / 'bert'}", *(f"{key}={value}" for key, value in SMALL.items())]
+    recipe = compose_recipe(name, typed)
+    tokens = Tokens(str(tales / "bert"), 60, 8)
+    statistics = TermStatistics.of(tokens, collection.documents)
+    torch.manual_seed(0)
+    model = build(recipe["model"])
+    builder = Parts.of(recipe).builder(collection.documents, tokens, statistics)
+    expected = rerank(model, builder, collection["test"].queries, candidates, 100, progress=False)
+    found = ranker(tales, name).rank(collection["test"].queries, collection, batch_size=100)
+    assert found == {query: list(scores.items()) for query, scores in expected.items()}  # to the last digit, in order
+
+
+def test_texts_come_as_strings_dicts_documents_or_by_id(tales):
+    one = ranker(tales, "maxp")
+    ranked = one.rank("w1 w2", TEXTS)
+    assert sorted(place for place, _ in ranked) == list(range(len(TEXTS)))
+    assert [score for _, score in ranked] == sorted((score for _, score in ranked), reverse=True)
+    by_id = one.rank("w1 w2", {f"text {place}": text for place, text in enumerate(TEXTS)})
+    assert [(f"text {place}", score) for place, score in ranked] == by_id
+    documents = [Document("x", "w2", "w3") if isinstance(text, dict) else text for text in TEXTS]
+    assert one.rank("w1 w2", documents) == ranked
+    assert one.rank("w1 w2", TEXTS, top_k=2) == ranked[:2]
+    assert one.rank("w1 w2", []) == []
+    for wrong in ("one text", 7, [7], [{"title": "no text"}]):
+        with pytest.raises(InputError, match="text"):
+            one.rank("w1 w2", wrong)
+
+
+def test_a_text_has_one_score_at_every_place_and_in_every_call(tales):
+    one = ranker(tales).count(TEXTS)
+    scores = dict(one.rank("w1 w2", TEXTS, batch_size=1))
+    assert dict(one.rank("w1 w2", [*reversed(TEXTS), TEXTS[0]], batch_size=1)) == {
+        **{len(TEXTS) - 1 - place: score for place, score in scores.items()}, len(TEXTS): scores[0]
+    }  # fmt: skip
+    # the same ids for other texts: nothing of the first call is left
+    first = dict(one.rank("w1 w2", {"a": TEXTS[0], "b": TEXTS[1]}))
+    second = dict(one.rank("w1 w2", {"a": TEXTS[1], "b": TEXTS[0]}))
+    assert first["a"] != second["a"]
+
+
+def test_many_queries(tales):
+    one = ranker(tales, "maxp")
+    queries = ["w1 w2", "w4", "w1 w2"]
+    alone = {query: one.rank(query, TEXTS, batch_size=1) for query in queries}
+    assert one.rank(queries, TEXTS, batch_size=1) == [alone[query] for query in queries]
+    assert one.rank({"a": "w4"}, TEXTS, batch_size=1) == {"a": alone["w4"]}
+    with pytest.raises(InputError, match="a query is a string"):
+        one.rank([7], TEXTS)
+
+
+def test_predict_scores_pairs_in_their_order(tales):
+    one = ranker(tales, "maxp")
+    pairs = [(query, TEXTS[place]) for query in ("w1 w2", "w4") for place in (3, 0, 3)]
+    scores = one.predict(pairs)
+    assert (scores.dtype, scores.shape) == (np.float32, (6,))
+    for (query, text), score in zip(pairs, scores, strict=True):
+        assert score == pytest.approx(one.rank(query, [text])[0][1], abs=1e-6)
+    assert scores[0] == scores[2]
+    assert one.predict(pairs[0]) == pytest.approx(scores[0], abs=1e-6)  # one pair: a number
+    assert torch.equal(one.predict(pairs, convert_to_tensor=True), torch.from_numpy(scores))
+    assert one.predict(pairs, convert_to_numpy=False) == scores.tolist()
+
+
+def test_options_that_cannot_be_are_refused(tales):
+    with pytest.raises(OptionError, match=r"no recipe is called 'maxq'; did you mean 'maxp'\?"):
+        Ranker.from_recipe("maxq")
+    with pytest.raises(OptionError, match=r"bm25 is a first stage and has no model: use socialgraph.ranking.BM25"):
+        Ranker.from_recipe("bm25")
+    with pytest.raises(OptionError, match="recipe maxp has no friend circles"):
+        ranker(tales, "maxp", partition="node")
+    with pytest.raises(OptionError, match="sparsty"):
+        ranker(tales, "socialformer", "edges.sparsty=0.9")
+
+
+class Odd(Partition):
+    """Keeps its argument elsewhere."""
+
+    def __init__(self, width: int = 3) -> None:
+        super().__init__()
+        self.wide = width
+
+
+def test_a_partition_comes_by_name_as_a_class_or_as_an_object(tales):
+    assert isinstance(ranker(tales, partition="node").parts.circles, NodeCircles)
+    assert ranker(tales, partition=NodeCircles).parts.circles.k == 16
+    mine = EdgeCircles(k=3, max_size=9)
+    one = ranker(tales, partition=mine)
+    assert one.parts.circles is mine
+    assert one.recipe["circles"] == {
+        "_target_": "socialgraph.partition.EdgeCircles", "k": 3, "max_size": 9, "keep": "strongest"
+    }  # fmt: skip
+    with pytest.raises(OptionError, match=r"Odd does not keep its argument 'width': write self.width = width"):
+        ranker(tales, partition=Odd())
+
+
+def test_document_frequencies_are_asked_for_where_they_count(tales, recwarn):
+    ranker(tales, "maxp").rank("w1", TEXTS[:2])
+    assert not recwarn
+    one = ranker(tales)
+    with pytest.warns(UserWarning, match=r"has none yet, so all weigh the same: call ranker.count"):
+        one.rank("w1", TEXTS[:2])
+    assert one.count(TEXTS[:2]).statistics.size == 2
+    recwarn.clear()
+    one.rank("w1", TEXTS[:2])
+    assert not recwarn
+
+
+def test_the_graph_goes_to_networkx_and_to_a_page(tales):
+    one = ranker(tales).count(TEXTS)
+    graph = one.graph("w1 w2", TEXTS[0])
+    network = to_networkx(graph, one.words(graph))
+    assert network.number_of_nodes() == 36
+    assert network.number_of_edges() > 0
+    page = one.explain("w1 w2", TEXTS[0])
+    assert page.html.startswith("<!DOCTYPE html>") or "<html" in page.html
+    for name in ("maxp", "longformer"):  # without edges; and without circles
+        assert "w9" in ranker(tales, name).explain("w1 w2", TEXTS[0]).html
+
+
+def test_it_learns_and_says_so(tales, collection, tmp_path):
+    one = ranker(tales, "maxp")
+    before = one.predict(("w0 w20 w41", TEXTS[0]))
+    one.fit(collection, groups=4, negatives=1, learning_rate=1e-3, per_device_train_batch_size=2)
+    assert one.predict(("w0 w20 w41", TEXTS[0])) != before
+    assert one.statistics.size == 6
+    found = one.evaluate(collection, "test", ["RR@10"])
+    one.save_pretrained(tmp_path)
+    card = (tmp_path / "README.md").read_text()
+    assert "4 groups of a relevant document and 1 others" in card
+    assert f"| RR@10 | {found.mean['RR@10']:.4f} |" in card
+    with pytest.raises(OptionError, match="Sentence-MaxP learns nothing"):
+        ranker(tales, "sentence-maxp").fit(collection)
+
+
+def test_it_is_measured_while_it_learns(tales, collection, tmp_path):
+    one = ranker(tales, "maxp")
+    split = collection["dev"]
+    split = split.with_candidates({query: dict.fromkeys(collection.documents, 0.0) for query in split.queries})
+    options = {"save_strategy": "steps", "save_steps": 1, "per_device_train_batch_size": 2}
+    one.fit(collection, groups=4, negatives=1, dev=Dev(split, ["RR@10"]), folder=tmp_path, **options)
+    assert one.history["training"]["steps"] == 2
+    assert len(list(tmp_path.glob("checkpoint-*"))) == 2
+
+
+PROGRAM = """
+import json, sys
+from socialgraph import Ranker
+print(json.dumps(Ranker.from_pretrained(sys.argv[1]).rank(*json.load(open(sys.argv[2])))))
+"""
+
+
+def test_another_process_gives_the_same_bits(tales, collection, tmp_path):
+    one = ranker(tales).count(collection)
+    one.save_pretrained(tmp_path / "saved")
+    (tmp_path / "asked.json").write_text(json.dumps(["w1 w2 w20", TEXTS]))
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path / "saved"), str(tmp_path / "asked.json")]
+    (tales / "bert").rename(tales / "gone")  # nothing outside of the folder is needed
+    try:
+        environment = os.environ | {"PYTHONPATH": str(Path(socialgraph.__file__).parents[1])}
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
+    finally:
+        (tales / "gone").rename(tales / "bert")
+    assert done.returncode == 0, done.stderr
+    assert [tuple(pair) for pair in json.loads(done.stdout)] == one.rank("w1 w2 w20", TEXTS)
+    assert Path(tmp_path / "saved" / "ranker.json").is_file()

@@ -1,0 +1,191 @@
+"""A ranker's folder is whole or refused, names no code that runs, and comes back as it was."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from commands import write_tales
+from safetensors.torch import load_file, save_file
+
+from socialgraph import Ranker
+from socialgraph.errors import CheckpointError, OutputError
+from socialgraph.partition import Whole
+from socialgraph.recipes.compose import recipes
+
+TEXTS = ["w1 w2 w3 w9. " * 9, "w4 w5", "w1 w1 w7 w8 " * 20]
+FIRST_STAGES = {"bm25", "ql"}
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tales")
+    write_tales(folder)
+    return str(folder / "bert")
+
+
+def ranker(bert, name="socialformer-edge", *overrides, **options) -> Ranker:
+    sizes = {"document_length": 40, "query_length": 8, "window": 16}
+    return Ranker.from_recipe(name, *overrides, backbone=bert, **sizes, **options).count(TEXTS)
+
+
+@pytest.mark.parametrize("name", sorted(set(recipes()) - FIRST_STAGES))
+def test_every_recipe_is_saved_and_loaded(bert, name, tmp_path):
+    smaller = ["recipe.document_length=40"] + (["recipe.model.passages=2"] if name == "parade-original" else [])
+    if name in ("colbert", "parade-original", "keyb-parade5"):
+        smaller += ["recipe.passages.size=16"]
+    if name == "idcm":
+        smaller += ["recipe.passages.size=12"]
+    if name in ("keyb-bm25", "keyb-binb"):
+        smaller += ["recipe.passages.size=12", "+recipe.model.length=60"]
+    one = ranker(bert, name, *smaller)
+    one.save_pretrained(tmp_path)
+    again = Ranker.from_pretrained(tmp_path)
+    assert again.rank("w1 w2", TEXTS) == one.rank("w1 w2", TEXTS)
+    again.save_pretrained(tmp_path / "again")  # a folder of a folder is the same
+    third = Ranker.from_pretrained(tmp_path / "again")
+    assert third.rank("w1 w2", TEXTS) == one.rank("w1 w2", TEXTS)
+    assert (tmp_path / "ranker.json").read_text() == (tmp_path / "again/ranker.json").read_text()
+
+
+def test_weights_of_patterns_travel(bert, tmp_path):
+    one = ranker(bert, "socialformer", "edges=learned", "+edges.patterns.learned.rank=4")
+    with torch.no_grad():
+        one.parts.edges.patterns["learned"].bias.add_(3.0)
+    one.save_pretrained(tmp_path)
+    again = Ranker.from_pretrained(tmp_path)
+    assert torch.equal(again.parts.edges.patterns["learned"].bias, one.parts.edges.patterns["learned"].bias)
+    assert again.rank("w1 w2", TEXTS) == one.rank("w1 w2", TEXTS)
+
+
+class Mine(Whole):
+    """A user's own class, with an argument and a weight."""
+
+    def __init__(self, width: int = 3) -> None:
+        super().__init__()
+        self.width = width
+        self.register_buffer("number", torch.tensor([float(width)]))
+
+
+def test_a_class_of_ones_own_is_taken_only_from_the_user(bert, tmp_path):
+    one = ranker(bert, partition=Mine(width=5))
+    one.parts.circles.number += 1.0
+    one.save_pretrained(tmp_path)
+    told = rf"'{Mine.__module__}.Mine' is no class of socialgraph, .* pass it, classes=\[Mine\]"
+    with pytest.raises(CheckpointError, match=told):
+        Ranker.from_pretrained(tmp_path)
+    for classes in ([Mine], [f"{Mine.__module__}.Mine"]):
+        again = Ranker.from_pretrained(tmp_path, classes=classes)
+        assert (type(again.parts.circles), again.parts.circles.width) == (Mine, 5)
+        assert again.parts.circles.number.item() == 6.0
+        assert again.rank("w1 w2", TEXTS) == one.rank("w1 w2", TEXTS)
+
+
+HOSTILE = [
+    "evil.Module", "os.system", "builtins.eval", "socialgraph.nope.Windows", "socialgraph.data.load_pydocs",
+    "socialgraph.partition.resolver.importlib", "socialgraph.nn.Tensor", "socialgraph.recipes.build.imported",
+    "socialgraph", "", "socialgraph.partition.Windows.__init__", "socialgraph.edges.torch.hub.load",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def saved(bert, tmp_path_factory) -> Path:
+    return ranker(bert).save_pretrained(tmp_path_factory.mktemp("saved"))
+
+
+@pytest.fixture
+def changed(saved, tmp_path):
+    """Return a function that loads the ranker with another ranker.json."""
+
+    def load(change):
+        for file in saved.iterdir():
+            if file.name != "ranker.json" and not (tmp_path / file.name).exists():
+                (tmp_path / file.name).symlink_to(file)
+        about = json.loads((saved / "ranker.json").read_text())
+        change(about)
+        (tmp_path / "ranker.json").write_text(json.dumps(about))
+        return Ranker.from_pretrained(tmp_path)
+
+    return load
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_file_makes_nothing_be_imported(changed, name, tmp_path, monkeypatch):
+    (tmp_path / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Module: pass\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for place in ("circles", "edges", "relevance"):
+        with pytest.raises(CheckpointError, match="is no class of socialgraph"):
+            changed(lambda about, place=place: about["recipe"].update({place: {"_target_": name}}))
+    assert not (tmp_path / "ran").exists()
+    assert "evil" not in sys.modules
+
+
+def centrality(about):
+    return about["recipe"]["edges"]["patterns"]["dynamic_centrality"]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda a: a.update(format=2), "format '2', this version reads 1"),
+        (lambda a: a.update(model="socialgraph.partition.Windows"), "is no model"),
+        (lambda a: a.update(model="socialgraph.nn.MaxP"), "not a saved MaxP"),
+        (lambda a: a.update(documents=-1), "'documents' must be a whole number"),
+        (lambda a: a.update(documents=1), "must lie from 0 to 1"),
+        (lambda a: a["recipe"].pop("joint"), "recipe.joint is missing"),
+        (lambda a: a["recipe"].update(document_length=0), "lengths must be at least 1"),
+        (lambda a: a["recipe"].update(query_length="8"), "recipe.query_length is missing, or not"),
+        (lambda a: a["recipe"]["circles"].update(k=-1), "k, the number of circles, must be at least 1"),
+        (lambda a: a["recipe"]["circles"].update(depth=1), "socialgraph.partition.EdgeCircles: .*'depth'"),
+        (lambda a: a["recipe"]["circles"].update(_target_="socialgraph.edges.Uniform", k=None), "Uniform"),
+        (lambda a: a["recipe"].update(circles={"_target_": "socialgraph.edges.Uniform"}), "Uniform is no Partition"),
+        (lambda a: centrality(a).update(backbone="../../x"), "no backbone of"),
+        (lambda a: centrality(a).update(backbone="user/evil"), "no backbone of"),
+    ],
+)  # fmt: skip
+def test_a_file_that_does_not_fit_is_refused_in_one_line(changed, change, told):
+    with pytest.raises(CheckpointError, match=told) as error:
+        changed(change)
+    assert "\n" not in str(error.value)
+
+
+def test_folders_that_are_not_whole_are_refused(saved, tmp_path):
+    with pytest.raises(CheckpointError, match=r"no ranker.json, so no whole ranker: .* Ranker.from_recipe\('maxp'"):
+        Ranker.from_pretrained(tmp_path)
+    for name in ("model.safetensors", "statistics.safetensors", "parts.safetensors", "tokenizer", "backbones"):
+        half = tmp_path / f"without-{name}"
+        half.mkdir()
+        for file in saved.iterdir():
+            if file.name != name:
+                (half / file.name).symlink_to(file)
+        with pytest.raises(CheckpointError):
+            Ranker.from_pretrained(half)
+    wrong = load_file(saved / "statistics.safetensors")["document_frequency"]
+    (half / "statistics.safetensors").unlink()
+    (half / "backbones").symlink_to(saved / "backbones")
+    save_file({"document_frequency": wrong[:-1].clone()}, half / "statistics.safetensors")
+    with pytest.raises(CheckpointError, match="expected a whole number for each of 200 word pieces"):
+        Ranker.from_pretrained(half)
+
+
+def test_a_ranker_that_cannot_be_written_says_where(bert, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match=r"file: cannot be written"):
+        ranker(bert, "maxp").save_pretrained(tmp_path / "file")
+
+
+def test_it_is_pushed_as_it_is_saved(bert, monkeypatch, tmp_path):
+    """The hub itself is left out: what would be sent is a folder that can be loaded."""
+    sent = {}
+
+    def upload(self, repo_id, folder_path, **options):
+        sent[repo_id] = Ranker.from_pretrained(folder_path), options
+
+    monkeypatch.setattr("huggingface_hub.HfApi.create_repo", lambda self, repo_id, **options: f"hub/{repo_id}")
+    monkeypatch.setattr("huggingface_hub.HfApi.upload_folder", upload)
+    one = ranker(bert, "maxp")
+    assert one.push_to_hub("me/mine", commit_message="first") == "hub/me/mine"
+    again, options = sent["me/mine"]
+    assert options == {"commit_message": "first"}
+    assert again.rank("w1 w2", TEXTS) == one.rank("w1 w2", TEXTS)
