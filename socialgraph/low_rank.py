@@ -5,9 +5,9 @@ For a weight W of a linear layer that became W', the change is cut to rank r by 
     W' - W = U S V^T  ~  (U_r S_r^1/2) (S_r^1/2 V_r^T),
 
 which is the closest matrix of that rank (Eckart and Young, 1936). Each column of the first factor and each row of the
-second is rounded to 4 bits, a whole number from -7 to 7 times a scale of its own: in a file of the same size, four times
-the rank keeps more of the change than float16's digits do. Biases, layer norms and other small weights are kept whole,
-as float16.
+second is rounded to 4 bits, a whole number from -7 to 7 times a scale of its own: in a file of the same size, four
+times the rank keeps more of the change than float16's digits do. Biases, layer norms and other small weights are kept
+whole, as float16.
 """
 
 from __future__ import annotations

@@ -8,12 +8,12 @@ import socialgraph
 PACKAGE = Path(socialgraph.__file__).parent
 #: folder -> what it may import of this package
 MAY_IMPORT = {
-    "edges": {"errors", "backbone"},
-    "partition": {"errors"},
+    "edges": {"errors", "backbone", "query_match"},
+    "partition": {"errors", "query_match"},
     "data": {"errors", "backbone", "edges", "partition"},
     "nn": {"errors", "backbone", "model_files", "data"},
     "ranking": {"errors", "backbone", "data", "edges", "partition", "nn"},
-    "inspect": {"errors", "data", "edges", "partition", "nn"},
+    "inspect": {"errors", "query_match", "data", "edges", "partition", "nn"},
     "testing": {"errors", "edges", "partition"},
     "recipes": {"errors", "data", "edges", "partition"},
 }

@@ -179,4 +179,4 @@ class GraphBuilder:
             edge_index, edge_weight = self.edges(batch)
             if self.keep_edges or self.joint:
                 connect(batch, edge_index, edge_weight)
-        return lambda partition: partition(edge_index, batch.batch, batch.num_graphs, edge_weight)
+        return lambda partition: partition.gathered(edge_index, batch.batch, batch.num_graphs, edge_weight, batch)

@@ -10,6 +10,7 @@ from torch_geometric.utils import scatter
 from socialgraph.edges.layout import documents, padded
 from socialgraph.edges.pattern import Centrality
 from socialgraph.errors import OptionError
+from socialgraph.query_match import query_match
 
 
 class DynamicDistance(Centrality):
@@ -57,12 +58,3 @@ class DynamicDistance(Centrality):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(p={self.p})"
-
-
-def query_match(graph: Data, batch: Tensor) -> Tensor:
-    """Return which nodes carry a token of their own query, ``[N]`` bool."""
-    owner = torch.repeat_interleave(graph.query_length)
-    wanted = torch.stack([owner, graph.query_ids])
-    # one number for each (document, token), so that one search answers for all documents
-    base = int(torch.cat([graph.query_ids, graph.input_ids]).max()) + 1 if wanted.numel() else 1
-    return torch.isin(batch * base + graph.input_ids, wanted[0] * base + wanted[1])

@@ -6,9 +6,9 @@ import torch
 from torch_geometric.data import Data
 
 from socialgraph.edges.affinity import Affinity, LowRank
-from socialgraph.edges.dynamic_distance import query_match
 from socialgraph.edges.layout import documents
 from socialgraph.edges.pattern import Pattern
+from socialgraph.query_match import query_match
 
 
 class QueryToAll(Pattern):

@@ -101,7 +101,7 @@ class SocialEdges(EdgeSampler):
     @torch.no_grad()
     def sampled(self, graph: Data) -> SocialGraph:
         """Return the same graph, whose edges are drawn where somebody looks: for who needs few of them."""
-        return SocialGraph(self.probabilities(graph), graph.coin_key, self.compile_coins)
+        return SocialGraph(self.probabilities(graph), graph.coin_key, self.compile_coins, graph=graph)
 
     def __repr__(self) -> str:
         inside = ", ".join(

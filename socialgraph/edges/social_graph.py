@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
 
 from socialgraph.edges.affinity import Affinity, LowRank
 from socialgraph.edges.exact_rows import ExactRows, by_device
@@ -31,12 +32,15 @@ class SocialGraph(Pairs):
         compile: draw whole documents by one fused kernel; None: where the graph lies on a GPU. See
             :class:`SocialEdges`.
         dense_up_to: documents of at most so many tokens are drawn as a whole, see :attr:`ExactRows.as_matrix`.
+        graph: the document or the batch, for partitions that look at words.
     """
 
     def __init__(
-        self, probability: Affinity, coin_key: Tensor, compile: bool | None = False, dense_up_to: int = 4096
-    ) -> None:
+        self, probability: Affinity, coin_key: Tensor, compile: bool | None = False, dense_up_to: int = 4096,
+        graph: Data | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(probability, coin_key)
+        self.graph = graph
         self.fuse = self.ptr.is_cuda if compile is None else compile
         self.dense_up_to = dense_up_to
 

@@ -12,11 +12,11 @@ from scipy.sparse import csr_array
 from tqdm import tqdm
 
 from socialgraph.data.graph import DocumentGraph
-from socialgraph.edges.dynamic_distance import query_match
 from socialgraph.edges.layout import documents
 from socialgraph.edges.social import SocialEdges
 from socialgraph.errors import OptionError
 from socialgraph.inspect.networkx import circles_of, friendships, one_graph
+from socialgraph.query_match import query_match
 
 if TYPE_CHECKING:
     import pandas

@@ -19,10 +19,10 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from socialgraph.data.graph import DocumentGraph
-from socialgraph.edges.dynamic_distance import query_match
 from socialgraph.edges.layout import documents
 from socialgraph.errors import OptionError
 from socialgraph.inspect.networkx import circles_of, friendships, meetings, one_graph
+from socialgraph.query_match import query_match
 
 Array = NDArray[Any]
 

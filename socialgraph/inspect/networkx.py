@@ -17,11 +17,11 @@ from torch_geometric.utils import cumsum
 
 from socialgraph.data.files import atomic_write
 from socialgraph.data.graph import DocumentGraph
-from socialgraph.edges.dynamic_distance import query_match
 from socialgraph.edges.layout import documents
 from socialgraph.edges.pattern import Pattern
 from socialgraph.edges.social import SocialEdges
 from socialgraph.errors import InputError
+from socialgraph.query_match import query_match
 
 #: what XML 1.0 does not allow, not even as a reference: control characters, halves of a pair, two non-characters
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

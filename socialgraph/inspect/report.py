@@ -15,12 +15,12 @@ import torch
 from torch import Tensor
 
 from socialgraph.data.graph import DocumentGraph
-from socialgraph.edges.dynamic_distance import query_match
 from socialgraph.edges.layout import documents
 from socialgraph.edges.social import SocialEdges
 from socialgraph.errors import InputError
 from socialgraph.inspect.describe import describe
 from socialgraph.inspect.networkx import circles_of, friendships, meetings, node_weights, one_graph, pattern_parts
+from socialgraph.query_match import query_match
 
 
 def report(

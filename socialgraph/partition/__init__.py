@@ -11,6 +11,7 @@ from socialgraph.partition.louvain import Louvain
 from socialgraph.partition.metis import Metis
 from socialgraph.partition.node_circles import NodeCircles
 from socialgraph.partition.partition import Partition
+from socialgraph.partition.query_windows import QueryWindows
 from socialgraph.partition.random_circles import RandomCircles
 from socialgraph.partition.resolver import partition_resolver
 from socialgraph.partition.sentences import Sentences
@@ -30,6 +31,7 @@ __all__ = [
     "Metis",
     "NodeCircles",
     "Partition",
+    "QueryWindows",
     "RandomCircles",
     "Sentences",
     "Spectral",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
 
 from socialgraph.errors import OptionError, is_whole
 from socialgraph.partition.sampled import SampledGraph
@@ -34,8 +37,26 @@ class Partition(torch.nn.Module):
             ``circle_index [2, M]`` int64: row 0 a node, row 1 its circle, sorted by circle and node. Circles
             are numbered document by document. And ``leader_index [C]`` int64: the node at the centre of each
             circle, one of its members.
+
+        A partition that looks at words names ``graph`` as a last argument, ``graph: Data | None = None``. It is given
+        the :class:`~socialgraph.data.DocumentGraph` or the batch of them: ``input_ids [N]``, the query's word pieces
+        ``query_ids`` and ``query_length [B]``, ``tfidf [N]``, and what the patterns have weighed.
         """
         raise NotImplementedError
+
+    @property
+    def sees_graph(self) -> bool:
+        """Whether :meth:`forward` names ``graph``."""
+        named = inspect.signature(self.forward).parameters.get("graph")
+        return named is not None and named.kind in (named.POSITIONAL_OR_KEYWORD, named.KEYWORD_ONLY)
+
+    def gathered(
+        self, edge_index: Tensor, batch: Tensor, batch_size: int, edge_weight: Tensor | None, graph: Data | None
+    ) -> tuple[Tensor, Tensor]:
+        """Return what :meth:`forward` does; it gets the graph where it names it."""
+        more = {"graph": graph} if self.sees_graph else {}
+        circles: tuple[Tensor, Tensor] = self(edge_index, batch, batch_size, edge_weight, **more)
+        return circles
 
     def from_sampled(self, graph: SampledGraph) -> tuple[Tensor, Tensor]:
         """Return the same circles for a graph whose edges are not drawn yet.
@@ -46,8 +67,7 @@ class Partition(torch.nn.Module):
             graph: draws its edges where somebody looks, such as :class:`socialgraph.edges.SocialGraph`.
         """
         edge_index, edge_weight = graph.edges()
-        circles: tuple[Tensor, Tensor] = self(edge_index, graph.batch, graph.batch_size, edge_weight)
-        return circles
+        return self.gathered(edge_index, graph.batch, graph.batch_size, edge_weight, graph.graph)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"

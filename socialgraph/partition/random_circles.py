@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
 from torch_geometric.utils import cumsum
 
 from socialgraph.partition.edge_circles import EdgeCircles
@@ -34,10 +35,12 @@ class RandomCircles(Partition):
         self.seed = seed
 
     def forward(
-        self, edge_index: Tensor, batch: Tensor, batch_size: int, edge_weight: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """Return the circles of every document; see :meth:`Partition.forward`."""
-        return self._draw(self.like(edge_index, batch, batch_size, edge_weight), batch, batch_size)
+        self, edge_index: Tensor, batch: Tensor, batch_size: int, edge_weight: Tensor | None = None,
+        graph: Data | None = None,
+    ) -> tuple[Tensor, Tensor]:  # fmt: skip
+        """Return the circles of every document; see :meth:`Partition.forward`. ``like`` may need the graph."""
+        like = self.like.gathered(edge_index, batch, batch_size, edge_weight, graph)
+        return self._draw(like, batch, batch_size)
 
     def from_sampled(self, graph: SampledGraph) -> tuple[Tensor, Tensor]:
         """Return the same; ``like`` draws what it needs. See :meth:`Partition.from_sampled`."""

@@ -14,6 +14,7 @@ from socialgraph.partition.louvain import Louvain
 from socialgraph.partition.metis import Metis
 from socialgraph.partition.node_circles import NodeCircles
 from socialgraph.partition.partition import Partition
+from socialgraph.partition.query_windows import QueryWindows
 from socialgraph.partition.random_circles import RandomCircles
 from socialgraph.partition.sentences import Sentences
 from socialgraph.partition.spectral import Spectral
@@ -24,6 +25,7 @@ PARTITIONS: dict[str, type[Partition]] = {
     "node": NodeCircles,
     "edge": EdgeCircles,
     "windows": Windows,
+    "query-windows": QueryWindows,
     "blocks": Blocks,
     "whole": Whole,
     "sentences": Sentences,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from torch import Tensor
+from torch_geometric.data import Data
 
 
 class SampledGraph(Protocol):
@@ -16,6 +17,7 @@ class SampledGraph(Protocol):
 
     batch: Tensor  #: document of each node, sorted, ``[N]``
     batch_size: int  #: number of documents, empty ones included
+    graph: Data | None  #: the document or the batch whose edges these are
 
     def edges(self) -> tuple[Tensor, Tensor]:
         """Draw all edges: ``edge_index [2, E]`` and ``edge_weight [E]``, as :meth:`Partition.forward` takes them."""

@@ -124,7 +124,8 @@ def answer(partition: Partition, graph: Graph) -> tuple[Tensor, Tensor]:
         LawError: they break one of the :data:`ANSWER_LAWS`.
     """
     given = graph.to(graph.batch.device)  # a copy, in case it is changed
-    found = partition(given.edge_index, given.batch, given.batch_size, given.edge_weight)
+    words = given.data() if partition.sees_graph else None
+    found = partition.gathered(given.edge_index, given.batch, given.batch_size, given.edge_weight, words)
     if not isinstance(found, tuple) or len(found) != 2:
         what = f"forward must return (circle_index, leader_index), got {type(found).__name__}"
         raise LawError(partition, name_of(form), graph.name, what)

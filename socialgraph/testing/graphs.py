@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch_geometric.data import Batch, Data
+
+from socialgraph.testing.documents import document
 
 
 class Graph(NamedTuple):
@@ -17,6 +20,19 @@ class Graph(NamedTuple):
     batch: Tensor
     batch_size: int
     edge_weight: Tensor | None
+    query: tuple[int, ...] = (13, 17)  # word pieces: the fourth word of every ten, and the eighth
+    words: Data | None = None  # of real documents; None: made up
+
+    def data(self) -> Data:
+        """Return the documents' words, query and weights, the same for a document alone and in a batch."""
+        if self.words is not None:
+            return self.words
+        sizes = torch.bincount(self.batch, minlength=self.batch_size).tolist()
+        made = [
+            document([10 + i % 10 for i in range(size)], list(self.query), [float(1 + i % 7) for i in range(size)])
+            for size in sizes
+        ]
+        return Batch.from_data_list(made).to(self.batch.device)
 
     def documents(self) -> list[Graph]:
         """Return each document as a graph of its own."""
@@ -26,14 +42,15 @@ class Graph(NamedTuple):
             edge = self.batch[self.edge_index[0]] == number
             edges = self.edge_index[:, edge] - (int(node[0]) if node.numel() else 0)
             weight = None if self.edge_weight is None else self.edge_weight[edge]
-            found.append(Graph(f"{self.name}, document {number} alone", edges, torch.zeros_like(node), 1, weight))
+            alone = torch.zeros_like(node)
+            found.append(Graph(f"{self.name}, document {number} alone", edges, alone, 1, weight, self.query))
         return found
 
     def to(self, device: torch.device) -> Graph:
         """Return a copy of the graph on a device."""
         weight = None if self.edge_weight is None else self.edge_weight.to(device, copy=True)
         edge_index, batch = (x.to(device, copy=True) for x in (self.edge_index, self.batch))
-        return Graph(self.name, edge_index, batch, self.batch_size, weight)
+        return self._replace(edge_index=edge_index, batch=batch, edge_weight=weight)
 
 
 def one_document(name: str, size: int, pairs: Iterable[tuple[int, int]], equal: bool = False) -> Graph:
@@ -53,7 +70,7 @@ def join(name: str, graphs: Sequence[Graph]) -> Graph:
     starts = sizes.cumsum(0) - sizes
     edge_index = torch.cat([graph.edge_index + start for graph, start in zip(graphs, starts, strict=True)], 1)
     weight = torch.cat([torch.empty(0, device=device) if g.edge_weight is None else g.edge_weight for g in graphs])
-    return Graph(name, edge_index, torch.repeat_interleave(sizes), len(graphs), weight)
+    return Graph(name, edge_index, torch.repeat_interleave(sizes), len(graphs), weight, graphs[0].query)
 
 
 def hard_graphs(device: torch.device) -> list[Graph]:

@@ -23,7 +23,8 @@ def check_partition(partition: Partition, device: torch.device | str = "cpu") ->
     random ones with and without ties, and batches of all of them. The laws are those of :data:`ANSWER_LAWS`, which
     every answer must obey, :data:`CALL_LAWS`, which compare several calls, and
     :func:`equal_weights_favour_no_end`, tried on 40 random documents; and where a partition has its own
-    ``from_sampled``, it must find what ``forward`` finds.
+    ``from_sampled``, it must find what ``forward`` finds. A partition whose ``forward`` names ``graph`` is tried with
+    documents that have words of the query, and with some that have none.
 
     Args:
         partition: an instance, such as ``MyPartition(k=4)``; it is copied for every law.
@@ -36,7 +37,10 @@ def check_partition(partition: Partition, device: torch.device | str = "cpu") ->
     if not isinstance(partition, Partition):
         raise OptionError(f"check_partition takes an instance of a Partition, such as MyPartition(), got {partition!r}")
     device = torch.device(device)
-    check_laws(partition, CALL_LAWS, {graph.name: graph for graph in hard_graphs(device)})
+    graphs = {graph.name: graph for graph in hard_graphs(device)}
+    if partition.sees_graph:  # no made-up document has a word of this query
+        graphs |= {f"{name}, no query match": graph._replace(query=(5,)) for name, graph in graphs.items()}
+    check_laws(partition, CALL_LAWS, graphs)
     fair = equal_friends(getattr(partition, "max_size", 128), device)
     check_laws(partition, [equal_weights_favour_no_end], {fair.name: fair})
     check_laws(partition, [undrawn_edges_give_the_same_circles], hard_documents(device))
@@ -54,10 +58,14 @@ def every_graph_gets_an_answer(partition: Partition, graph: Graph) -> str | None
 def inputs_stay_as_they_are(partition: Partition, graph: Graph) -> str | None:
     """The tensors that a partition is given are not changed."""
     given = graph.to(graph.batch.device)
-    partition(given.edge_index, given.batch, given.batch_size, given.edge_weight)
+    words, before = (x.data() if partition.sees_graph else Data() for x in (given, graph))
+    partition.gathered(given.edge_index, given.batch, given.batch_size, given.edge_weight, words)
     for name in ("edge_index", "batch", "edge_weight"):
         if not torch.equal(getattr(given, name), getattr(graph, name)):
             return f"{name} is another after the call"
+    for name in ("input_ids", "query_ids", "tfidf") if partition.sees_graph else ():
+        if not torch.equal(words[name], before[name]):
+            return f"graph.{name} is another after the call"
     return None
 
 
@@ -205,7 +213,7 @@ def undrawn_edges_give_the_same_circles(partition: Partition, document: Data) ->
     for sparsity in (0.9, 0.3):
         sampled = SocialEdges([StaticDistance(), StaticCentrality()], sparsity=sparsity).sampled(document)
         edge_index, edge_weight = sampled.edges()
-        graph = Graph("", edge_index, sampled.batch, sampled.batch_size, edge_weight)
+        graph = Graph("", edge_index, sampled.batch, sampled.batch_size, edge_weight, words=document)
         want = circles(partition, graph)
         for dense_up_to in (0, sampled.batch.numel()):  # row by row, and as a whole
             sampled.dense_up_to = dense_up_to

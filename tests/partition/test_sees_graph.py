@@ -1,0 +1,80 @@
+"""Partitions whose forward names ``graph`` are given the words."""
+
+import pytest
+import torch
+
+from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
+from socialgraph.edges import SocialEdges, StaticDistance, Uniform
+from socialgraph.errors import LawError
+from socialgraph.partition import EdgeCircles, NodeCircles, Partition, RandomCircles
+from socialgraph.query_match import query_match
+from socialgraph.testing import check_partition
+
+
+def build(bert, texts, pairs, *parts, **options):
+    """Return the batch of these pairs."""
+    documents = {name: Document(name, text) for name, text in texts.items()}
+    tokens = Tokens(bert)
+    statistics = TermStatistics.count(map(tokens.document, documents.values()), tokens.vocab_size)
+    return GraphBuilder(documents, tokens, statistics, *parts, **options)(pairs)
+
+
+class Matches(Partition):
+    """One circle a document: the words of the query, led by the first."""
+
+    by_place = True
+
+    def forward(self, edge_index, batch, batch_size, edge_weight=None, graph=None):
+        node = query_match(graph, batch).nonzero().flatten()
+        first = torch.ones_like(node, dtype=torch.bool)
+        first[1:] = batch[node].diff() > 0
+        return torch.stack([node, first.long().cumsum(0) - 1]), node[first]
+
+
+class WritesOnWords(Matches):
+    def forward(self, edge_index, batch, batch_size, edge_weight=None, graph=None):
+        graph.tfidf.zero_()
+        return super().forward(edge_index, batch, batch_size, edge_weight, graph)
+
+
+class OnlyWithMatch(Matches):
+    def forward(self, edge_index, batch, batch_size, edge_weight=None, graph=None):
+        circles = super().forward(edge_index, batch, batch_size, edge_weight, graph)
+        if batch.numel() > 4 and not circles[1].numel():
+            raise ValueError("nothing to look at")
+        return circles
+
+
+def test_who_sees_the_graph():
+    assert Matches().sees_graph
+    assert not EdgeCircles().sees_graph
+    check_partition(Matches())
+
+
+def test_a_partition_may_not_change_the_words():
+    with pytest.raises(LawError, match=r"breaks the law 'inputs stay as they are' .*graph\.tfidf is another"):
+        check_partition(WritesOnWords())
+
+
+def test_documents_without_a_match_are_tried():
+    with pytest.raises(LawError, match="'no edges, no query match': it raises ValueError: nothing to look"):
+        check_partition(OnlyWithMatch())
+
+
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("edges", [SocialEdges([StaticDistance()], sparsity=0.5), SocialEdges([Uniform()])])
+def test_the_builder_hands_it_over(tiny_bert, edges, keep):
+    """Whether edges are drawn or not; and to a partition inside another one."""
+    texts = {"d1": "w1 w2 w3 w1", "d2": "w4 w5", "d3": "w2 w2 w6"}
+    pairs = [("q1", "w1 w2", "d1"), ("q2", "w9", "d2"), ("q1", "w1 w2", "d3")]
+    batch = build(tiny_bert[0], texts, pairs, edges, Matches(), keep_edges=keep)
+    assert batch.circle_index.tolist() == [[0, 1, 3, 6, 7], [0, 0, 0, 1, 1]]
+    assert batch.leader_index.tolist() == [0, 6]
+    random = build(tiny_bert[0], texts, pairs, edges, RandomCircles(Matches()), keep_edges=keep)
+    assert torch.bincount(random.circle_index[1]).tolist() == [3, 2]
+
+
+def test_a_builder_without_edges_hands_it_over_too(tiny_bert):
+    batch = build(tiny_bert[0], {"d": "w3 w1 w1"}, [("q", "w1", "d")], passages=Matches())
+    assert batch.circle_index.tolist() == [[1, 2], [0, 0]]
+    assert NodeCircles().sees_graph is False
