@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -22,14 +22,15 @@ from socialgraph.data import Collection, Document, GraphBuilder, TermStatistics,
 from socialgraph.data.graph import DocumentGraph
 from socialgraph.edges import SocialEdges, StaticCentrality
 from socialgraph.errors import OptionError
-from socialgraph.inspect.page import Page
-from socialgraph.inspect.report import report
 from socialgraph.nn.hub_ranker import HubRanker
 from socialgraph.partition import Partition
 from socialgraph.recipes.build import Parts, build, imported, spec_of
 from socialgraph.recipes.compose import compose_recipe, quoted
 from socialgraph.recipes.stages import stages
 from socialgraph.texts import Text, Texts, as_document, as_documents, as_queries
+
+if TYPE_CHECKING:
+    from socialgraph.inspect.page import Page
 
 #: word pieces of documents in a batch
 BATCH = 16_384
@@ -362,7 +363,9 @@ class Ranker:
 
         In a notebook it shows itself; ``page.save("page.html")`` writes it.
         """
-        from socialgraph.inspect.leave_one_out import scores_without
+        from socialgraph.inspect.leave_one_out import scores_without  # what draws takes a second to import
+        from socialgraph.inspect.page import Page
+        from socialgraph.inspect.report import report
 
         graph = self.graph(query, text)
         edges = self.parts.edges if isinstance(self.parts.edges, SocialEdges) else None

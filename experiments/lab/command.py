@@ -33,8 +33,7 @@ def one_line_errors() -> Iterator[None]:
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
 
-    from socialgraph.data.collection import shown
-    from socialgraph.errors import SocialgraphError
+    from socialgraph.errors import SocialgraphError, shown
 
     try:
         yield
