@@ -44,6 +44,8 @@ def follow(page: Path, folder: Path) -> tuple[dict, list[str]]:
             printed = out.getvalue()
         elif language == "text":
             assert printed == text
+        elif language == "py":
+            compile(text, page.name, "exec")  # needs what a page cannot bring
         elif language == "sh":
             commands += text.strip().splitlines()
         else:
