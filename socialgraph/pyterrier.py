@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class SocialgraphReranker(pt.Transformer):
     """Scores the documents of each query again (R -> R).
 
-    It needs the columns ``qid``, ``query``, ``docno`` and the text's; it sets ``score`` and ``rank`` and keeps all others.
+    It needs the columns ``qid``, ``query``, ``docno`` and the text, sets ``score`` and ``rank``, and keeps all others.
     The scores are those of :func:`socialgraph.ranking.rerank` with these ids. PyTerrier: Craig Macdonald and Nicola
     Tonellotto, "Declarative Experimentation in Information Retrieval using PyTerrier", ICTIR 2020.
 
