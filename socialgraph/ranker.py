@@ -368,6 +368,7 @@ class Ranker:
         from socialgraph.inspect.report import report
 
         graph = self.graph(query, text)
+        graph.document_id = getattr(text, "doc_id", "")  # what a text is called here tells nobody anything
         edges = self.parts.edges if isinstance(self.parts.edges, SocialEdges) else None
         score: float | None
         if "circle_index" in graph:

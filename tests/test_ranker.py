@@ -129,6 +129,7 @@ class Odd(Partition):
 def test_a_partition_comes_by_name_as_a_class_or_as_an_object(tales):
     assert isinstance(ranker(tales, partition="node").parts.circles, NodeCircles)
     assert ranker(tales, partition=NodeCircles).parts.circles.k == 16
+    assert ranker(tales, "socialformer", partition="windows").parts.circles.size == 128
     mine = EdgeCircles(k=3, max_size=9)
     one = ranker(tales, partition=mine)
     assert one.parts.circles is mine

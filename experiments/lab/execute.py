@@ -190,7 +190,7 @@ def train_and_rank(run: Run, recipe: Recipe, task: Task, unfinished: Unfinished)
     memory = PeakMemory()
     builder = recipe.builder(config, task, WeightCache(folder=run.weights) if run.weights else None)
     set_seed(config.seed)
-    model = instantiate(recipe.config.model).to(device())
+    model = recipe.model().to(device())
     if config.trainer.compile:
         model.compile_layers()
     training = None

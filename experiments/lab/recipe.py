@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import logging
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,10 +21,9 @@ from socialgraph.partition import Partition
 from socialgraph.ranking import processes
 from socialgraph.ranking.checkpoints import last_whole, step
 from socialgraph.ranking.journal import finished as finished_batches
-from socialgraph.recipes.build import Parts, arguments, build, imported
+from socialgraph.recipes.build import Parts, build
+from socialgraph.recipes.compose import taken
 from socialgraph.recipes.stages import stages
-
-log = logging.getLogger("socialgraph")
 
 
 @dataclass
@@ -48,6 +45,10 @@ class Recipe:
         self.parts = Parts.of({**values, "circles": circles})
         kind = type(self.parts.circles).__name__.removesuffix("Circles").lower()  # "edge" for EdgeCircles, and so on
         self.name = str(config.name).format(circles=kind)
+
+    def model(self) -> torch.nn.Module:
+        """Return its model, as it is before training."""
+        return build(OmegaConf.to_container(self.config.model, resolve=True))
 
     @property
     def is_first_stage(self) -> bool:
@@ -159,17 +160,3 @@ def rerank(
 def partition(config: DictConfig) -> Partition:
     """Return the partition, leaving out options of the default that a class of the user's own does not take."""
     return build(taken(config))
-
-
-def taken(config: DictConfig) -> dict[str, Any]:
-    """Return what :func:`partition` makes the partition of."""
-    options: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]
-    parameters = arguments(imported(config._target_))
-    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
-        return options
-    left_out = [name for name in options if not name.startswith("_") and name not in parameters]
-    written = str(OmegaConf.to_container(config, resolve=False))
-    unused = [name for name in left_out if f"${{partition.{name}}}" not in written]  # see partition/random.yaml
-    if unused:
-        log.warning("%s takes no %s: left out", config._target_, ", ".join(unused))
-    return {name: value for name, value in options.items() if name not in left_out}

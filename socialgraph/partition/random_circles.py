@@ -25,16 +25,16 @@ class RandomCircles(Partition):
     the same alone and in any batch, on any device. Documents of the same length get the same draw.
 
     Args:
-        k: of the friend circles whose sizes are copied where ``like`` says nothing else.
-        max_size: of the same.
-        like: the partition whose sizes are copied; None: :class:`~socialgraph.partition.EdgeCircles`.
+        like: the partition whose sizes are copied; None: ``EdgeCircles(k, max_size)``.
         seed: of the draw.
+        k: see ``like``.
+        max_size: see ``like``.
 
     Raises:
         OptionError: k < 1 or max_size < 2.
     """
 
-    def __init__(self, k: int = 16, max_size: int = 128, like: Partition | None = None, seed: int = 0) -> None:
+    def __init__(self, like: Partition | None = None, seed: int = 0, k: int = 16, max_size: int = 128) -> None:
         super().__init__()
         self.k = k
         self.max_size = max_size
