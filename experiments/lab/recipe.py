@@ -18,6 +18,7 @@ from socialgraph.data import GraphBuilder, Split, TrainingGroups, WeightCache
 from socialgraph.data.collection import Run as Ranking
 from socialgraph.errors import OptionError
 from socialgraph.partition import Partition
+from socialgraph.ranker import Ranker
 from socialgraph.ranking import processes
 from socialgraph.ranking.checkpoints import last_whole, step
 from socialgraph.ranking.journal import finished as finished_batches
@@ -41,14 +42,28 @@ class Recipe:
     def __init__(self, config: DictConfig) -> None:
         self.config = config
         values: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]
-        circles = None if config.circles is None else taken(config.circles)
-        self.parts = Parts.of({**values, "circles": circles})
+        self.values = {**values, "circles": None if config.circles is None else taken(config.circles)}
+        self.parts = Parts.of(self.values)
         kind = type(self.parts.circles).__name__.removesuffix("Circles").lower()  # "edge" for EdgeCircles, and so on
         self.name = str(config.name).format(circles=kind)
 
     def model(self) -> torch.nn.Module:
         """Return its model, as it is before training."""
-        return build(OmegaConf.to_container(self.config.model, resolve=True))
+        return build(self.values["model"])
+
+    def ranker(
+        self, config: DictConfig, model: torch.nn.Module, builder: GraphBuilder, groups: TrainingGroups, task: Task,
+        log: list[dict[str, Any]],
+    ) -> Ranker:  # fmt: skip
+        """Return the trained model with all that it needs to rank texts."""
+        values = {**self.values, "name": self.name, "query_length": config.query_length, "seed": config.seed}
+        arguments = OmegaConf.to_container(config.trainer.arguments) | self.values["training"]["arguments"]
+        trained = {
+            "collection": task.collection.name, "queries": len(groups.query_ids), "groups": len(groups),
+            "negatives": groups.negatives, "loss": self.values["training"]["loss"],
+            "options": {name: str(value) for name, value in arguments.items()}, "steps": log[-1]["step"],
+        }  # fmt: skip
+        return Ranker(values, self.parts, model, builder.tokens, builder.statistics, {"training": trained})
 
     @property
     def is_first_stage(self) -> bool:
