@@ -133,7 +133,7 @@ def test_partitions_side_by_side_once(workshop, caplog):
         assert float(line["Training (s)"]) > 0
     text = (folder / "table.md").read_text()
     assert text.startswith(
-        "| partition | circles | size | nodes kept | edges kept | overlap | reach | evidence kept | RR@10"
+        "| partition | circles | size | nodes kept | edges kept | overlap | reach | query kept | RR@10"
     )
     assert "differs from edge in RR@10 or nDCG@10 (paired t-test" in text
     assert (folder / "quality-and-cost.png").read_bytes().startswith(b"\x89PNG")

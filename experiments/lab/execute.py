@@ -203,7 +203,7 @@ def train_and_rank(run: Run, recipe: Recipe, task: Task, unfinished: Unfinished)
     memory = PeakMemory()
     builder = recipe.builder(config, task, WeightCache(folder=run.weights) if run.weights else None)
     set_seed(config.seed)
-    model = instantiate(recipe.config.model).to(device())
+    model = recipe.model().to(device())
     if config.trainer.compile:
         model.compile_layers()
     training = None
@@ -211,8 +211,9 @@ def train_and_rank(run: Run, recipe: Recipe, task: Task, unfinished: Unfinished)
         groups = TrainingGroups(task.train, config.trainer.groups, config.trainer.negatives, config.seed)
         training = unfinished.trained(model, lambda: train(config, task, model, builder, groups, unfinished.training))
         log.info("%s: trained on %d groups in %.0f s", recipe.name, len(groups), training.seconds)
-    if run.keep_model:
-        unfinished.keep_model(model, next(iter(run.folders.values())) / "models" / plain(run.name))
+        if run.keep_model:
+            ranker = recipe.ranker(config, model, builder, groups, task, training.log)
+            unfinished.keep_model(ranker, next(iter(run.folders.values())) / "models" / plain(run.name))
     dev_name, ranked = config.data.splits.dev, {}
     for split, queries in {dev_name: task.dev, **task.tests}.items():
         ranked[split] = rerank(config, queries, model, builder, unfinished.journal(split))

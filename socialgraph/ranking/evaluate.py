@@ -11,13 +11,15 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import TYPE_CHECKING
 
-import ir_measures
 import numpy as np
-import scipy.stats
 
 from socialgraph.data.collection import Qrels, Run, check_scores, first_ids, grade_of, ranked
 from socialgraph.errors import InputError, OptionError, first_line
+
+if TYPE_CHECKING:
+    import ir_measures
 
 DEFAULT_MEASURES = ("RR@100", "RR@10", "nDCG@10", "nDCG@100")
 
@@ -50,6 +52,8 @@ def evaluate(qrels: Qrels, run: Run, measures: Sequence[str] = DEFAULT_MEASURES)
             id holds a NUL or half of a surrogate pair.
         OptionError: A name that ir_measures does not know or cannot compute here.
     """
+    import ir_measures  # here and below: slow to import, and not needed to rank
+
     if not qrels:
         raise InputError("a run cannot be measured without judgements (qrels)")
     parsed = {name: _parsed(name) for name in measures}
@@ -99,6 +103,8 @@ def _check_ids(query_id: str, documents: Iterable[str]) -> None:
 
 
 def _parsed(name: str) -> ir_measures.Measure:
+    import ir_measures
+
     try:
         measure = ir_measures.parse_measure(name)
         computable = ir_measures.DefaultPipeline.supports(measure)
@@ -170,6 +176,8 @@ def paired_t_test(
         constant = float(differences[0])
         statistic = math.copysign(math.inf, constant) if constant else 0.0
         return TTest(constant, statistic, 0.0 if constant else 1.0, len(first), (constant, constant))
+    import scipy.stats
+
     if group is not None:
         sums = np.bincount(group, differences - mean)
         error = math.sqrt(len(sums) / (len(sums) - 1) * float((sums**2).sum())) / len(first)
