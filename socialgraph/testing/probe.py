@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import torch
@@ -74,17 +74,19 @@ class Probe(NamedTuple):
 
     def __str__(self) -> str:
         counts = sorted({row.distractors for row in self.rows})
-        cell = {(row.kind, row.distance, row.distractors): row for row in self.rows}
-        width = 14 * len(counts)
+        row = {(row.kind, row.distance, row.distractors): row for row in self.rows}
+
+        def line(head: str, left: Iterable[object], right: Iterable[object]) -> str:
+            one, other = ("".join(f"{x!s:14}" for x in cells) for cells in (left, right))
+            return f"{head:18}{one:24}{other}".rstrip()
+
         lines = [self.partition, f"{self.documents} documents of each sort, {self.length} words; {self.edges}", ""]
-        lines.append(f"{'':18}{'in one circle (chance)':<{width}}{'by leaders (chance)'}")
-        lines.append(f"{'distractors':18}" + "".join(f"{count:<14}" for count in counts * 2))
-        lines.append("kind    distance")
+        lines.append(line("", ["in one circle (chance)".ljust(14 * len(counts))], ["by leaders (chance)"]))
+        lines += [line("distractors", counts, counts), "kind    distance"]
         for kind, distance in dict.fromkeys((row.kind, row.distance) for row in self.rows):
-            found = [cell[kind, distance, count] for count in counts]
-            shown = [*(row.circle for row in found), *(row.leaders for row in found)]
-            lines.append(f"{kind:8}{distance:8}  " + "".join(f"{x!s:14}" for x in shown))
-        return "\n".join([*(line.rstrip() for line in lines), "", "* clearly above chance (three standard errors)"])
+            found = [row[kind, distance, count] for count in counts]
+            lines.append(line(f"{kind:8}{distance:8}", [x.circle for x in found], [x.leaders for x in found]))
+        return "\n".join([*lines, "", "* clearly above chance (three standard errors)"])
 
 
 @torch.no_grad()
@@ -195,6 +197,8 @@ def chances(member: Tensor) -> Tensor:
     for document, circles in enumerate(member):
         # Words of the same circles count at once; the rows of `kinds` are few, a matrix of all pairs would be large.
         own = circles[circles.any(1)][:, circles.any(0)]
+        if own.numel() == 0:
+            continue
         kinds, amount = torch.unique(own, dim=0, return_counts=True)
         meet = (kinds.double() @ kinds.double().T > 0).double()
         together[document] = amount.double() @ meet @ amount.double() - inside[document]  # but none with itself
