@@ -94,9 +94,9 @@ def probe(
     partition: Partition,
     edges: SocialEdges | None = None,
     length: int = 2048,
-    distances: Sequence[int] = (4, 16, 64, 256, 1024),
+    distances: Sequence[int] = (8, 32, 128, 512),
     distractors: Sequence[int] = (0, 8, 32),
-    documents: int = 32,
+    documents: int = 20,
 ) -> Probe:
     """Measure up to which distance, and among how many distractors, a partition brings together what belongs together.
 

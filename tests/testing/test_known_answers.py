@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from socialgraph.edges.dynamic_distance import query_match
 from socialgraph.errors import OptionError
+from socialgraph.query_match import query_match
 from socialgraph.testing.known_answers import KINDS, MARGIN, KnownAnswer, known_answer
 
 NUMBERS = range(12)

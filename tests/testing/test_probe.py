@@ -9,7 +9,7 @@ import torch
 
 from socialgraph.edges import DynamicDistance, LongformerEdges, SocialEdges, StaticDistance, Uniform
 from socialgraph.errors import OptionError
-from socialgraph.partition import EdgeCircles, NodeCircles, Partition, RandomCircles, Whole, Windows
+from socialgraph.partition import EdgeCircles, NodeCircles, Partition, QueryWindows, RandomCircles, Whole, Windows
 from socialgraph.testing import Probe, probe
 from socialgraph.testing import probe as function
 from socialgraph.testing.probe import Met, Row, chances, shares
@@ -87,6 +87,15 @@ def test_who_stands_near_the_query_meets_across_the_text() -> None:
     assert asked["halves", 0, 500].leaders.clear
     assert not asked["fact", 0, 500].circle.clear
     assert not near["halves", 0, 500].circle.clear
+
+
+def test_a_partition_may_look_for_the_query() -> None:
+    """Windows around each key hold the half beside it, unless their border parts the two; k=4 takes all of them."""
+    found = probe(QueryWindows(k=4, size=64), SocialEdges([Uniform()]), 512, (200,), (0,), 30)
+    halves = by_sort(found)["halves", 0, 200]
+    assert halves.circle.share == 0.0
+    assert halves.leaders.share > 0.7
+    assert halves.leaders.clear
 
 
 def test_how_many_are_drawn_together_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
