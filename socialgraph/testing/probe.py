@@ -63,13 +63,18 @@ class Probe(NamedTuple):
             kind: "fact" or "halves".
             distractors: one of the numbers tried.
             by: "circle" or "leaders".
+
+        Raises:
+            OptionError: this was not tried.
         """
+        rows = [row for row in self.rows if (row.kind, row.distractors) == (kind, distractors)]
+        if not rows or by not in ("circle", "leaders"):
+            raise OptionError(f"nothing was tried with kind={kind!r}, distractors={distractors}, by={by!r}")
         found = 0
-        for row in self.rows:
-            if (row.kind, row.distractors) == (kind, distractors):
-                if not getattr(row, by).clear:
-                    break
-                found = row.distance
+        for row in rows:  # from near to far
+            if not getattr(row, by).clear:
+                break
+            found = row.distance
         return found
 
     def __str__(self) -> str:
@@ -114,7 +119,7 @@ def probe(
     chance says that circles are many and large, and no more.
 
     Args:
-        partition: an instance, such as ``MyPartition(k=8)``.
+        partition: an instance, such as ``MyPartition(k=8)``; :func:`check_partition` says whether it is one indeed.
         edges: draws the graph; the mean of static distance, static centrality and dynamic distance at the paper's
             sparsity by default (dynamic centrality would need a BERT that knows these words).
         length: words of a document.
@@ -131,8 +136,9 @@ def probe(
     edges = SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance()]) if edges is None else edges
     if not isinstance(edges, SocialEdges):
         raise OptionError(f"probe draws social edges, such as SocialEdges([StaticDistance()]), got {edges!r}")
-    if not is_whole(documents, 2):
-        raise OptionError(f"documents, the number of made-up documents, must be at least 2, got {documents}")
+    for name, value, least in (("length, the number of words,", length, 2), ("documents, their number,", documents, 2)):
+        if not is_whole(value, least):
+            raise OptionError(f"{name} must be at least {least}, got {value}")
     for name, values, least in (("distances", distances, 1), ("distractors", distractors, 0)):
         if not values or not all(is_whole(value, least) for value in values):
             raise OptionError(f"{name} must be whole numbers of at least {least}, got {values}")

@@ -133,6 +133,8 @@ def test_reach_is_the_last_distance_before_the_first_failure() -> None:
     found = Probe("", "", 512, 2, rows)
     assert found.reach("fact", 0) == 16
     assert found.reach("fact", 0, by="leaders") == 0
+    with pytest.raises(OptionError, match="nothing was tried with kind='fact', distractors=8, by='circle'"):
+        found.reach("fact", 8)
 
 
 def test_it_is_shown_as_a_table() -> None:
@@ -153,8 +155,10 @@ def test_what_cannot_be_probed_is_refused() -> None:
         probe(Windows)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="probe draws social edges"):
         probe(Windows(16), LongformerEdges())  # type: ignore[arg-type]
-    with pytest.raises(OptionError, match="documents, the number of made-up documents, must be at least 2, got 1"):
+    with pytest.raises(OptionError, match="documents, their number, must be at least 2, got 1"):
         probe(Windows(16), documents=1)
+    with pytest.raises(OptionError, match="length, the number of words, must be at least 2, got 0"):
+        probe(Windows(16), length=0)
     with pytest.raises(OptionError, match=r"distances must be whole numbers of at least 1, got \(0, 4\)"):
         probe(Windows(16), distances=(0, 4))
     with pytest.raises(OptionError, match=r"distractors must be whole numbers of at least 0, got \(\)"):
