@@ -22,6 +22,8 @@ from socialgraph.partition import Partition
 class Pairs(Partition):
     """The first two nodes of each document that has two."""
 
+    by_place = True
+
     def __init__(self, k=1):
         super().__init__()
         self.k = k
@@ -31,6 +33,9 @@ class Pairs(Partition):
         leader = ptr[:-1][ptr.diff() > 1]
         member = torch.stack([leader, leader + 1], 1).flatten()
         return torch.stack([member, torch.arange(leader.numel()).repeat_interleave(2)]), leader
+
+    def __repr__(self):
+        return f"Pairs(k={self.k})"
 
 
 class Everybody(Pattern):
@@ -85,7 +90,7 @@ def compare(*typed):
     """Call what the command calls; return the folder of results."""
     from lab.product import as_option
 
-    call("compare", *as_option(typed))
+    call("compare", "level=training", *as_option(typed))
     (name,) = [one.split("=")[1] for one in typed if one.startswith("name=")] or ["compare"]
     return Path("experiments/results/tales/test") / name
 

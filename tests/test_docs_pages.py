@@ -121,6 +121,7 @@ def test_your_own_partition(workplace, budget):
     mine = names["SpreadLeaders"](k=3)
     spread = mine(names["graph"].edge_index, names["graph"].input_ids * 0, 1)[1] * 3 // names["graph"].num_nodes
     assert spread.tolist() == [0, 1, 2]  # a leader in each third
+    assert names["found"].reach("fact", distractors=0) >= 8  # the probe finds what stands beside the query's words
     assert len(commands) == 3
     table = compare(commands[0], budget)
     for row in ("edge", "node", "my_module.SpreadLeaders"):

@@ -24,17 +24,22 @@ from transformers import set_seed
 
 from lab.command import logged
 from lab.describe import describe_graphs
+from lab.levels import evidence, reading
 from lab.memory import PeakMemory
 from lab.plan import Run
-from lab.recipe import Ranked, Recipe, device, rerank, train
+from lab.recipe import Ranked, Recipe, check_own_classes, device, rerank, train
 from lab.store import Store, Training, Unfinished, locked, plain
 from lab.task import Task, Tasks, rank_by_first_stage
 from socialgraph import ranking
 from socialgraph.data import TrainingGroups, WeightCache
+from socialgraph.data.collection import Run as Ranking
 from socialgraph.errors import OutputError
 from socialgraph.ranking import processes
 
 log = logging.getLogger("socialgraph")
+
+#: kinds of runs that train nothing
+LEVELS = {"evidence": evidence.look, "reading": reading.read}
 
 
 def execute_all(runs: Sequence[Run], tasks: Tasks, may_begin: Callable[[Run], bool] = lambda run: True) -> None:
@@ -52,8 +57,12 @@ def execute_all(runs: Sequence[Run], tasks: Tasks, may_begin: Callable[[Run], bo
         OutputError: a run that was launched elsewhere did not end; what the others have finished stands.
     """
     waiting = processes.from_first([number for number, run in enumerate(runs) if run.finished() is None])
-    for run in [runs[number] for number in waiting]:
-        Recipe(run.config.recipe)  # a mistake in any of them shows before the first one is executed
+    checked: set[str] = set()
+    for run in [runs[number] for number in waiting]:  # a mistake in any of them shows before the first one is executed
+        recipe = Recipe(run.config.recipe)
+        if run.row.name not in checked:
+            check_own_classes(recipe)
+            checked.add(run.row.name)
     launcher = HydraConfig.get().launcher if HydraConfig.initialized() else None
     if launcher is not None and not launcher._target_.endswith("BasicLauncher"):
         launch([runs[number] for number in waiting])
@@ -98,10 +107,10 @@ def execute(run: Run, tasks: Tasks, prefix: str = "") -> None:
         if split is not None:
             if reason != "new":
                 log.info("%s%s: %s; again", prefix, run.name, reason)
-            outcome = carry_out(run, tasks, unfinished)
+            outcome = LEVELS[run.kind](run, tasks) if run.kind in LEVELS else carry_out(run, tasks, unfinished)
             for split, folder in run.folders.items():
                 value = outcome.value(split, tasks.of(run.config), run.config) | {"config": run.identities[split]}
-                Store(folder).write(run.name, outcome.tests[split].ranking, value)
+                Store(folder).write(run.name, outcome.ranking(split), value)
             log.info("%s%s: %s", prefix, run.name, outcome.summary())
         unfinished.remove()
 
@@ -125,6 +134,10 @@ class Outcome:
     memory: int | None = None  # bytes, at the worst moment of training and re-ranking
     seconds: float = 0.0  # in all
     described: dict[str, Any] = field(default_factory=dict)
+
+    def ranking(self, split: str) -> Ranking:
+        """Return the candidates of a test split in its order."""
+        return self.tests[split].ranking
 
     def value(self, split: str, task: Task, config: DictConfig) -> dict[str, Any]:
         """Return what is stored of a test split, but for what it depends on."""

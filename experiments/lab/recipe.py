@@ -16,6 +16,7 @@ from lab.task import Task
 from socialgraph import ranking
 from socialgraph.data import GraphBuilder, Split, TrainingGroups, WeightCache
 from socialgraph.data.collection import Run as Ranking
+from socialgraph.edges import SocialEdges
 from socialgraph.errors import OptionError
 from socialgraph.partition import Partition
 from socialgraph.ranker import Ranker
@@ -25,6 +26,7 @@ from socialgraph.ranking.journal import finished as finished_batches
 from socialgraph.recipes.build import Parts, build
 from socialgraph.recipes.compose import taken
 from socialgraph.recipes.stages import stages
+from socialgraph.testing import check_partition, check_pattern
 
 
 @dataclass
@@ -76,6 +78,21 @@ class Recipe:
         tokens, statistics = task.texts(backbone, self.config.document_length, config.query_length)
         documents = task.collection.documents
         return self.parts.builder(documents, tokens, statistics, seed=config.seed, device=device(), cache=cache)
+
+
+def check_own_classes(recipe: Recipe) -> None:
+    """Try a partition and patterns from outside the package on hard graphs; those of the package have passed.
+
+    Raises:
+        LawError: one breaks a law that the rest relies on.
+    """
+    edges, own = recipe.parts.edges, lambda part: type(part).__module__.split(".")[0] != "socialgraph"
+    for pattern in edges.patterns.values() if isinstance(edges, SocialEdges) else ():
+        if own(pattern):
+            check_pattern(pattern)
+    for circles in (recipe.parts.circles, recipe.parts.passages):
+        if circles is not None and own(circles):
+            check_partition(circles)
 
 
 def device() -> str:
