@@ -22,6 +22,8 @@ from socialgraph.partition import Partition
 class Pairs(Partition):
     """The first two nodes of each document that has two."""
 
+    by_place = True
+
     def __init__(self, k=1):
         super().__init__()
         self.k = k
@@ -31,6 +33,9 @@ class Pairs(Partition):
         leader = ptr[:-1][ptr.diff() > 1]
         member = torch.stack([leader, leader + 1], 1).flatten()
         return torch.stack([member, torch.arange(leader.numel()).repeat_interleave(2)]), leader
+
+    def __repr__(self):
+        return f"Pairs(k={self.k})"
 
 
 class Everybody(Pattern):

@@ -32,7 +32,9 @@ from lab.task import Task, Tasks, rank_by_first_stage
 from socialgraph import ranking
 from socialgraph.data import TrainingGroups, WeightCache
 from socialgraph.errors import OutputError
+from socialgraph.partition import Partition
 from socialgraph.ranking import processes
+from socialgraph.testing import check_partition, check_pattern
 
 log = logging.getLogger("socialgraph")
 
@@ -52,8 +54,7 @@ def execute_all(runs: Sequence[Run], tasks: Tasks, may_begin: Callable[[Run], bo
         OutputError: a run that was launched elsewhere did not end; what the others have finished stands.
     """
     waiting = processes.from_first([number for number, run in enumerate(runs) if run.finished() is None])
-    for run in [runs[number] for number in waiting]:
-        Recipe(run.config.recipe)  # a mistake in any of them shows before the first one is executed
+    check_own([Recipe(runs[number].config.recipe) for number in waiting])  # mistakes show before anything is executed
     launcher = HydraConfig.get().launcher if HydraConfig.initialized() else None
     if launcher is not None and not launcher._target_.endswith("BasicLauncher"):
         launch([runs[number] for number in waiting])
@@ -61,6 +62,21 @@ def execute_all(runs: Sequence[Run], tasks: Tasks, may_begin: Callable[[Run], bo
     for place, number in enumerate(waiting, 1):
         if may_begin(runs[number]):
             execute(runs[number], tasks, f"[{place}/{len(waiting)}] ")
+
+
+def check_own(recipes: Sequence[Recipe]) -> None:
+    """Hold each class of the user's own against all laws, on small hard graphs.
+
+    Raises:
+        LawError: it breaks one.
+    """
+    own = {(type(part), repr(part)): part for recipe in recipes for part in recipe.own_classes()}
+    for part in own.values():
+        log.info("%r: all laws are tried on small graphs", part)
+        if isinstance(part, Partition):
+            check_partition(part)
+        else:
+            check_pattern(part)
 
 
 def launch(runs: Sequence[Run]) -> None:

@@ -18,7 +18,8 @@ from lab.task import Task
 from socialgraph import ranking
 from socialgraph.data import GraphBuilder, Split, TrainingGroups, WeightCache
 from socialgraph.data.collection import Run as Ranking
-from socialgraph.errors import OptionError
+from socialgraph.edges import Pattern
+from socialgraph.errors import OptionError, is_own
 from socialgraph.partition import Partition
 from socialgraph.ranking import processes
 from socialgraph.ranking.checkpoints import last_whole, step
@@ -54,12 +55,21 @@ class Recipe:
         """Whether it has no model: the candidates are ranked by a retriever's scores."""
         return self.config.first_stage is not None
 
+    def own_classes(self) -> list[Partition | Pattern]:
+        """Return its partitions and patterns that are the user's own, none of the package."""
+        patterns = self.parts.edges.patterns.values() if self.parts.edges is not None else ()
+        found = [part for part in (self.parts.circles, self.parts.passages, *patterns) if is_own(part)]
+        return [part for part in found if isinstance(part, Partition | Pattern)]
+
     def builder(self, config: DictConfig, task: Task, cache: WeightCache | None = None) -> GraphBuilder:
         """Return what builds its graphs; its models read no edges."""
         backbone = self.config.model.get("backbone", config.backbone)  # a model may have word pieces of its own
         tokens, statistics = task.texts(backbone, self.config.document_length, config.query_length)
         documents = task.collection.documents
-        return self.parts.builder(documents, tokens, statistics, seed=config.seed, device=device(), cache=cache)
+        if not isinstance(config.check, bool):
+            raise OptionError(f"check must be true or false, got {config.check!r}")
+        options = {"seed": config.seed, "device": device(), "cache": cache, "check": config.check}
+        return self.parts.builder(documents, tokens, statistics, **options)
 
 
 def device() -> str:
