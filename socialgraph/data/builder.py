@@ -18,7 +18,7 @@ from socialgraph.data.tokens import Tokens
 from socialgraph.data.weight_cache import WeightCache
 from socialgraph.edges import Centrality, EdgeSampler, SocialEdges, SparseEdges, coin_key
 from socialgraph.edges.layout import document_name
-from socialgraph.errors import InputError, OptionError, blaming
+from socialgraph.errors import InputError, OptionError, blaming, is_own
 from socialgraph.partition import Partition
 from socialgraph.partition.laws import checked
 
@@ -43,7 +43,7 @@ class GraphBuilder:
         seed: of the coins. The graph of a pair is a function of seed, ids and texts alone.
         device: where graphs are built, and where they stay.
         cache: keeps the weights of costly patterns (dynamic centrality); None keeps 1 GiB of them in memory.
-        check: hold what patterns and partitions answer against the laws, on each batch
+        check: hold what patterns and partitions of the user's own answer against the laws, on each batch
             (:mod:`socialgraph.partition.laws`, :mod:`socialgraph.edges.laws`).
 
     Raises:
@@ -199,7 +199,7 @@ class GraphBuilder:
         edges: Mapping[str, Tensor | None],
     ) -> tuple[Tensor, Tensor]:  # fmt: skip
         """Return what a partition answers, which must not change what it is given."""
-        if not self.check:
+        if not self.check or not is_own(partition):
             return gather()
         given = {**edges, **(batch.to_dict() if partition.sees_graph else {"batch": batch.batch})}
         return checked(partition, gather, batch.batch, given, partial(document_name, batch))

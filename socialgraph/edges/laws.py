@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 from socialgraph.edges.affinity import Affinity
 from socialgraph.edges.layout import document_name, documents
 from socialgraph.edges.pattern import Centrality, Pattern
-from socialgraph.errors import LawError, blaming
+from socialgraph.errors import LawError, blaming, is_own
 
 #: how far probabilities may be off: factors are rounded to multiples of 2^-22, and a pair has several
 TOLERANCE = 1e-5
@@ -28,27 +28,31 @@ def checked_affinities(patterns: Mapping[str, Pattern], graph: Data) -> list[Aff
 
     The form of the answer, weights of nodes, and of :data:`SAMPLE` pairs of every document: P is finite, in [0, 1],
     the same in both directions and when asked again. What is wrong elsewhere is :func:`check_pattern`'s to find.
+    Patterns of this package are not looked at: its tests do that.
 
     Raises:
         LawError: a law is broken, or a pattern raises something; the message names the class, the law and the document.
     """
     batch, ptr = documents(graph)
-    if not batch.numel():
+    own = [pattern for pattern in patterns.values() if is_own(pattern)]
+    if not batch.numel() or not own:
         return [pattern(graph) for pattern in patterns.values()]
-    weighed = [(pattern, _weights(pattern, graph)) for pattern in patterns.values()]
+    weighed = [(pattern, _weights(pattern, graph)) for pattern in own]
     i, j, document = sample(ptr)
     places = torch.cat([i, j, i]), torch.cat([j, i, j])
     parts, values = [], []
     for pattern in patterns.values():
         with blaming(pattern, "the batch"):
             part = pattern(graph)
+            parts.append(part)
+            if not is_own(pattern):
+                continue
             _form(pattern, part, batch)
             value = part.pair(*places)
             if not isinstance(value, Tensor) or value.dtype != torch.float64 or value.shape != places[0].shape:
                 got = f"{value.dtype} {list(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
                 what = f"pair must return float64 of the shape of its ids, {list(places[0].shape)}, got {got}"
                 raise LawError(pattern, "it answers with an affinity", "the batch", what)
-        parts.append(part)
         values.append(value.view(3, -1))
     p = torch.stack(values)  # [patterns, 3, pairs]
     there, back, again = p.unbind(1)
@@ -60,7 +64,7 @@ def checked_affinities(patterns: Mapping[str, Pattern], graph: Data) -> list[Aff
             fine = fine & ((weights >= 0) & (weights < torch.inf)).all()
     if not bool(fine):
         _refuse_weights(weighed, batch, graph)
-        _refuse_values(patterns.values(), p, inside, is_pair, (i - ptr[document], j - ptr[document], document), graph)
+        _refuse_values(own, p, inside, is_pair, (i - ptr[document], j - ptr[document], document), graph)
     return parts
 
 
