@@ -19,8 +19,9 @@ def main(config: DictConfig) -> None:
 
         import torch
         from hydra.utils import instantiate
+        from lab.evidence import evidence_of
         from lab.reader.measures import measured
-        from lab.reader.passages import evidence_of, make_pool
+        from lab.reader.passages import make_pool
         from lab.reader.publish import cut_back, publish
         from lab.reader.training import Options, Training, log
 
@@ -29,7 +30,7 @@ def main(config: DictConfig) -> None:
         collections = {name: instantiate(one.collection) for name, one in config.collections.items()}
         pools = {}
         for name, collection in collections.items():
-            evidence = evidence_of(name, collection, Path(config.data_root))
+            evidence = evidence_of(name, collection, Path(config.data_root) / name)
             pools[name] = make_pool(collection, "train", evidence, folder, made_up=config.collections[name].made_up)
             log.info("%s: %d passages, %d questions", name, len(pools[name].document), len(pools[name].questions))
         shares = {name: one.share for name, one in config.collections.items()}

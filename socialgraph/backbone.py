@@ -34,7 +34,7 @@ OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9
 #: the same BERT, taught to read query and passage together: what that changed comes with this package
 READER = "minilm-reader"
 READER_FILE = Path(__file__).parent / "readers" / "minilm-reader.safetensors"
-READER_SHA256 = "1c530a7a7b98e14bf7a3c134ca368580a378b07b77851298d2d3a05aa61148d2"
+READER_SHA256 = "225ccb1e34f3b91b774d33089e797bf8248f01c613a1ca15714267d8b6e9ce32"
 #: the reader's linear layer over [CLS], in that file
 _SCORE = ("score.weight", "score.bias")
 #: what is read of a BERT's config.json. All else is not: the library would load adapters, quantisers, other files and

@@ -94,3 +94,8 @@ def is_whole(value: object, low: int) -> bool:
 def first_line(error: BaseException) -> str:
     """Return the first line of what an error of another library says, or its name where it says nothing."""
     return (str(error).strip() or type(error).__name__).splitlines()[0][:300]
+
+
+def shown(text: str) -> str:
+    r"""Return a text on one line, with `\x1b` for an escape: a terminal would obey it, and a turned direction hides."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-import math
-import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
-from torch.utils.data import Subset
 
-from socialgraph import ranker_files, ranking
+from socialgraph import ranker_files, ranker_training, ranking
 from socialgraph.backbone import READER
-from socialgraph.data import Collection, Document, GraphBuilder, TermStatistics, Tokens, TrainingGroups, WeightCache
+from socialgraph.data import Collection, Document, GraphBuilder, TermStatistics, Tokens, WeightCache
 from socialgraph.data.graph import DocumentGraph
 from socialgraph.edges import SocialEdges, StaticCentrality
 from socialgraph.errors import OptionError
-from socialgraph.inspect.page import Page
-from socialgraph.inspect.report import report
 from socialgraph.nn.hub_ranker import HubRanker
 from socialgraph.partition import Partition
 from socialgraph.recipes.build import Parts, build, imported, spec_of
 from socialgraph.recipes.compose import compose_recipe, quoted
-from socialgraph.recipes.stages import stages
 from socialgraph.texts import Text, Texts, as_document, as_documents, as_queries
+
+if TYPE_CHECKING:
+    from socialgraph.inspect.page import Page
 
 #: word pieces of documents in a batch
 BATCH = 16_384
@@ -218,7 +214,7 @@ class Ranker:
     def builder(self, documents: Collection | Mapping[str, Document], keep_edges: bool = False) -> GraphBuilder:
         """Return what builds graphs of these documents; those of a collection by its own document frequencies."""
         if isinstance(documents, Collection):
-            tokens, statistics = self._collection(documents)
+            tokens, statistics = self.read(documents)
             documents = documents.documents
         else:
             tokens, statistics = self.tokens.anew(), self.statistics
@@ -232,7 +228,7 @@ class Ranker:
         keep = keep_edges and self.parts.edges is not None
         return self.parts.builder(documents, tokens, statistics, keep_edges=keep, **options)
 
-    def _collection(self, collection: Collection) -> tuple[Tokens, TermStatistics]:
+    def read(self, collection: Collection) -> tuple[Tokens, TermStatistics]:
         """Return word pieces and statistics of a collection; it is read once."""
         if collection not in self._read:
             tokens = self.tokens.anew()
@@ -247,7 +243,7 @@ class Ranker:
     def count(self, texts: Texts) -> Self:
         """Take the document frequencies of these texts, for all texts that belong to no collection."""
         if isinstance(texts, Collection):
-            self.statistics = self._collection(texts)[1]
+            self.statistics = self.read(texts)[1]
         else:
             self.statistics = TermStatistics.of(self.tokens.anew(), as_documents(texts)[1])
         return self
@@ -274,31 +270,7 @@ class Ranker:
             OptionError: the recipe learns nothing, or the trainer does not take an option.
             InputError: no query has a relevant document and another candidate.
         """
-        training = self.recipe["training"]
-        if training is None:
-            raise OptionError(f"recipe {self.recipe['name']} learns nothing")
-        if not collection["train"].has_candidates:
-            collection = ranking.retrieve_candidates(collection, ranking.BM25(), 100)
-        split = collection["train"]
-        drawn = TrainingGroups(split, groups or len(split.queries), negatives, self.recipe["seed"])
-        self.count(collection)
-        builder = self.builder(collection)
-        log: list[dict[str, Any]] = []
-        with tempfile.TemporaryDirectory() if folder is None else nullcontext(folder) as place:
-            for stage, part in stages(self.recipe["stages"], len(drawn)):
-                log += ranking.train(
-                    self.model, builder, Subset(drawn, part), split.queries, Path(place) / (stage or ""),  # type: ignore[arg-type]
-                    loss=training["loss"], head_learning_rate=training["head_learning_rate"], stage=stage,
-                    resume=folder is not None, dev=dev, seed=self.recipe["seed"],
-                    use_cpu=self.device.type == "cpu", **{**training["arguments"], **options},
-                )  # fmt: skip
-        self.model.eval()
-        self.history["training"] = {
-            "collection": collection.name, "queries": len(drawn.query_ids), "groups": len(drawn),
-            "negatives": negatives, "loss": training["loss"], "options": {k: str(v) for k, v in options.items()},
-            "steps": max(int(line.get("step", 0)) for line in log),
-        }  # fmt: skip
-        self.history.pop("measures", None)  # they were of other weights
+        ranker_training.fit(self, collection, groups, negatives, dev, folder, options)
         return self
 
     def evaluate(
@@ -309,17 +281,7 @@ class Ranker:
 
         Where the split has no candidates, BM25 retrieves 100 for each query.
         """
-        if not collection[split].has_candidates:
-            collection = ranking.retrieve_candidates(collection, ranking.BM25(), 100)
-        part = collection[split]
-        run = ranking.rerank(
-            self.model, self.builder(collection), part.queries, part.candidates or {}, batch_size, progress=progress
-        )
-        found = ranking.evaluate(part.qrels, run, measures)
-        told = {name: interval(list(values.values())) for name, values in found.per_query.items()}
-        kept = self.history.setdefault("measures", {})
-        kept[f"{collection.name}, {split}"] = {"queries": len(part.qrels), "means": told}
-        return found
+        return ranker_training.evaluate(self, collection, split, measures, batch_size, progress)
 
     def save_pretrained(self, folder: str | PathLike[str]) -> Path:
         """Write all that makes a score to a folder, and a model card.
@@ -362,9 +324,12 @@ class Ranker:
 
         In a notebook it shows itself; ``page.save("page.html")`` writes it.
         """
-        from socialgraph.inspect.leave_one_out import scores_without
+        from socialgraph.inspect.leave_one_out import scores_without  # what draws takes a second to import
+        from socialgraph.inspect.page import Page
+        from socialgraph.inspect.report import report
 
         graph = self.graph(query, text)
+        graph.document_id = getattr(text, "doc_id", "")  # what a text is called here tells nobody anything
         edges = self.parts.edges if isinstance(self.parts.edges, SocialEdges) else None
         score: float | None
         if "circle_index" in graph:
@@ -384,14 +349,3 @@ def ordered(scores: Mapping[str, float], places: Sequence[str] | None) -> Rankin
     if places is None:
         return list(scores.items())
     return sorted(((place, scores[one]) for place, one in enumerate(places)), key=lambda pair: (-pair[1], pair[0]))
-
-
-def interval(values: Sequence[float]) -> tuple[float, float | None, float | None]:
-    """Return the mean, and the bounds of its interval at 95 % confidence (Student's t); of one value it has none."""
-    from scipy.stats import t
-
-    mean = float(np.mean(values))
-    if len(values) < 2:
-        return mean, None, None
-    reach = float(t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / math.sqrt(len(values)))
-    return mean, mean - reach, mean + reach

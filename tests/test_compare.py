@@ -98,7 +98,7 @@ def compare(*typed):
     """Call what the command calls; return the folder of results."""
     from lab.product import as_option
 
-    call("compare", *as_option(typed))
+    call("compare", "level=training", *as_option(typed))
     (name,) = [one.split("=")[1] for one in typed if one.startswith("name=")] or ["compare"]
     return Path("experiments/results/tales/test") / name
 
@@ -141,7 +141,7 @@ def test_partitions_side_by_side_once(workshop, caplog):
         assert float(line["Training (s)"]) > 0
     text = (folder / "table.md").read_text()
     assert text.startswith(
-        "| partition | circles | size | nodes kept | edges kept | overlap | reach | evidence kept | RR@10"
+        "| partition | circles | size | nodes kept | edges kept | overlap | reach | query kept | RR@10"
     )
     assert "differs from edge in RR@10 or nDCG@10 (paired t-test" in text
     assert (folder / "quality-and-cost.png").read_bytes().startswith(b"\x89PNG")

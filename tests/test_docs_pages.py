@@ -16,6 +16,8 @@ from commands import EXPERIMENTS, call, configured
 from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
 
+from socialgraph.cli import parser
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -42,6 +44,8 @@ def follow(page: Path, folder: Path) -> tuple[dict, list[str]]:
             printed = out.getvalue()
         elif language == "text":
             assert printed == text
+        elif language == "py":
+            compile(text, page.name, "exec")  # needs what a page cannot bring
         elif language == "sh":
             commands += text.strip().splitlines()
         else:
@@ -117,6 +121,7 @@ def test_your_own_partition(workplace, budget):
     mine = names["SpreadLeaders"](k=3)
     spread = mine(names["graph"].edge_index, names["graph"].input_ids * 0, 1)[1] * 3 // names["graph"].num_nodes
     assert spread.tolist() == [0, 1, 2]  # a leader in each third
+    assert names["found"].reach("fact", distractors=0) >= 8  # the probe finds what stands beside the query's words
     assert len(commands) == 3
     table = compare(commands[0], budget)
     for row in ("edge", "node", "my_module.SpreadLeaders"):
@@ -150,7 +155,7 @@ def test_your_own_edge_pattern(workplace, budget):
 
 def test_the_page_about_the_ranker(workplace):
     names, commands = follow(ROOT / "docs" / "ranker.md", workplace)
-    assert not commands
+    assert all(vars(parser().parse_args(shlex.split(command)[1:])) for command in commands)
     assert names["path"].stat().st_size > 10_000
     assert names["network"].number_of_nodes() == names["graph"].num_nodes
     named = re.findall(r"^\| `([\w./]+)`(?:, `([\w.]+)`)? \|", (ROOT / "docs" / "ranker.md").read_text(), re.MULTILINE)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from commands import write_tales
+from transformers import BertConfig, BertForSequenceClassification
 
 import socialgraph
 from socialgraph import Ranker
@@ -129,6 +130,7 @@ class Odd(Partition):
 def test_a_partition_comes_by_name_as_a_class_or_as_an_object(tales):
     assert isinstance(ranker(tales, partition="node").parts.circles, NodeCircles)
     assert ranker(tales, partition=NodeCircles).parts.circles.k == 16
+    assert ranker(tales, "socialformer", partition="windows").parts.circles.size == 128
     mine = EdgeCircles(k=3, max_size=9)
     one = ranker(tales, partition=mine)
     assert one.parts.circles is mine
@@ -209,3 +211,19 @@ def test_another_process_gives_the_same_bits(tales, collection, tmp_path):
     assert done.returncode == 0, done.stderr
     assert [tuple(pair) for pair in json.loads(done.stdout)] == one.rank("w1 w2 w20", TEXTS)
     assert Path(tmp_path / "saved" / "ranker.json").is_file()
+
+
+def test_it_stands_where_a_cross_encoder_stood(tmp_path):
+    """The same calls, and the same scores of texts that fit one passage, as sentence-transformers gives."""
+    library = pytest.importorskip("sentence_transformers", reason="it comes with the extra offline")
+    write_tales(tmp_path)
+    torch.manual_seed(1)
+    config = BertConfig.from_pretrained(tmp_path / "bert", num_labels=1)
+    BertForSequenceClassification(config).save_pretrained(tmp_path / "bert")
+    theirs = library.CrossEncoder(str(tmp_path / "bert"), activation_fn=torch.nn.Identity())
+    ours = Ranker.from_recipe("maxp", backbone=str(tmp_path / "bert"))
+    pairs = [("w1 w2", "w1 w2 w3 w9 " * 9), ("w4", "w5"), ("w4", "w1 w7")]
+    for model in (theirs, ours):
+        model.scores = model.predict(pairs, show_progress_bar=False, convert_to_numpy=True)
+    np.testing.assert_allclose(ours.scores, theirs.scores, atol=1e-5)
+    assert len(set(ours.scores.tolist())) == 3

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from socialgraph import Ranker
 from socialgraph.data import read_run
+from socialgraph.errors import CheckpointError
 from socialgraph.nn import Socialformer
 
 ROOT = Path(__file__).parents[1]
@@ -50,7 +52,7 @@ def run(folder, *arguments, **environment):
     )  # fmt: skip
 
 
-def test_ms_marco_formats_and_a_partition_of_ones_own(shared, tmp_path):
+def test_ms_marco_formats_and_a_partition_of_ones_own(shared, tmp_path, monkeypatch):
     """The real ir_datasets on the miniature msmarco-document, MiniLM, all four patterns, a class of the user's."""
     shutil.unpack_archive(shared / "data" / "irds_home_mini.tar.gz", tmp_path)
     (tmp_path / "my_module.py").write_text(MY_MODULE)
@@ -88,7 +90,14 @@ def test_ms_marco_formats_and_a_partition_of_ones_own(shared, tmp_path):
     for name in ("config.yaml", "table.csv", "graph.png", "run.log"):
         assert (out / name).stat().st_size > 0, name
     assert "DEBUG" not in (out / "run.log").read_text()
-    model = Socialformer.from_pretrained(out / "runs" / "models" / "socialformer.0")
+    saved = out / "runs" / "models" / "socialformer.0"
+    model = Socialformer.from_pretrained(saved)
+    with pytest.raises(CheckpointError, match=r"pass it, classes=\[Pairs\]"):
+        Ranker.from_pretrained(saved)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    ranker = Ranker.from_pretrained(saved, classes=["my_module.Pairs"])
+    assert len(ranker.rank("how do rivers flow", ["A river flows to the sea.", "Bread is baked."])) == 2
+    assert "1 groups of a relevant document and 1 others" in (saved / "README.md").read_text()
     start = Socialformer.from_backbone("minilm")
     assert not torch.equal(model.score.weight, start.score.weight)
 
@@ -165,9 +174,10 @@ def run_code(page, at_least=2):
     return names
 
 
-def test_the_code_in_the_readme_runs(capsys):
+def test_the_code_in_the_readme_runs():
     names = run_code(ROOT / "README.md")
-    assert [line.split()[1] for line in capsys.readouterr().out.splitlines()] == ["shutil", "os"]
+    ranking = names["ranker"].rank("copy a file with its permissions", names["texts"])
+    assert [place for place, _ in ranking] == [1, 0]
     circles, leaders = names["FirstWords"]()(None, torch.tensor([0] * 40 + [2] * 5 + [3]), 5)
     assert circles.tolist() == [[*range(32), *range(40, 46)], [0] * 32 + [1] * 5 + [2]]
     assert leaders.tolist() == [0, 40, 45]

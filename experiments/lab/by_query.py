@@ -9,7 +9,7 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from lab.comparison import Comparison, Line
-from lab.evidence import read_evidence, read_flags
+from lab.evidence import evidence_of, read_flags
 from lab.report import csv_text, markdown_line
 from lab.store import write_text
 from lab.task import Task
@@ -72,12 +72,13 @@ def unique_names(lines: Sequence[Line]) -> dict[str, str]:
 def sections_of(of: Comparison, run: DictConfig, task: Task, split: str, names: dict[str, str]) -> list[Section]:
     """Return the first measure by length, by where the evidence starts, and by whether the question is anchored."""
     measured = {names[line.row.name]: line.measures()[of.measures[0]] for line in of.lines}
-    queries, qrels = list(next(iter(measured.values()))), task.tests[split].qrels
+    queries, qrels = list(next(iter(measured.values()))), task.collection[split].qrels
     relevant = {query: [d for d, grade in qrels[query].items() if grade > 0] for query in queries}
     ids = sorted({document for documents in relevant.values() for document in documents})
     tokens = Tokens.stored(task.collection.documents, of.config.backbone, 1 << 30)  # whole, however much was read
     length = dict(zip(ids, tokens.lengths(ids, task.collection.documents), strict=True))
-    evidence, flags = read_evidence(run.data.path), read_flags(run.data.path)
+    folder = run.data.get("path", ".")
+    evidence, flags = evidence_of(run.data.label, task.collection, folder), read_flags(folder)
     starts = {q: evidence[q].start for q in queries if q in evidence and evidence[q].document_id in relevant[q]}
     lengths = {query: min(length[d] for d in documents) for query, documents in relevant.items() if documents}
     anchored = {query: int(flags[query]) for query in queries if query in flags}

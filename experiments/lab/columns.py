@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Any
 
+import scipy.stats
+
 from lab.comparison import Comparison, Line, Values
 from socialgraph.ranking import paired_t_test
+
+#: chance with which a difference that is there should be seen
+POWER = 0.8
+#: a difference that one cares about
+CARED = 0.05
 
 
 @dataclass(frozen=True)
@@ -93,16 +101,43 @@ def interval_columns(of: Comparison) -> list[Column]:
     """Return the interval of the first measure's difference from the reference."""
 
     def interval(line: Line) -> tuple[float, float] | None:
-        first, theirs = of.measures[0], of.by_name.get(of.to)
-        if theirs is None or theirs is line or len(line.measures()[first]) < 2:
-            return None
-        return paired_t_test(line.measures()[first], theirs.measures()[first]).interval
+        found = of.difference(line, of.measures[0])
+        return None if found is None else found.interval
 
     return [
         Column("95 % interval of Δ", interval, lambda bounds: "{:+.3f} to {:+.3f}".format(*bounds), where="page"),
         Column("Low of Δ", lambda line: (interval(line) or (None, None))[0], where="csv"),
         Column("High of Δ", lambda line: (interval(line) or (None, None))[1], where="csv"),
     ]
+
+
+def power_columns(of: Comparison) -> list[Column]:
+    """Return the smallest difference of the first measure that would be seen, and how many queries 0.05 would take."""
+
+    def least(line: Line) -> float | None:
+        found = of.difference(line, of.measures[0])
+        if found is None:
+            return None
+        # the interval is the t quantile wide; another 0.84 standard errors make it seen in four cases of five
+        wide = (found.interval[1] - found.interval[0]) / 2
+        amount = len(set(of.clusters.values())) if of.clusters else found.queries
+        return wide * (1 + scipy.stats.norm.ppf(POWER) / scipy.stats.t.ppf(0.975, amount - 1))
+
+    def needed(line: Line) -> int | None:
+        smallest, queries = least(line), len(line.measures()[of.measures[0]])
+        return math.ceil(queries * (smallest / CARED) ** 2) if smallest is not None and smallest > CARED else None
+
+    return [Column("Could show", least, ".3f"), Column(f"Queries for {CARED}", needed)]
+
+
+def own_interval_columns(of: Comparison) -> list[Column]:
+    """Return the first measure's interval around the line's own mean."""
+
+    def interval(line: Line) -> tuple[float, float] | None:
+        values = line.measures()[of.measures[0]]
+        return paired_t_test(values, dict.fromkeys(values, 0.0), of.clusters).interval if len(values) > 1 else None
+
+    return [Column(f"95 % of {of.measures[0]}", interval, lambda bounds: "{:+.3f} to {:+.3f}".format(*bounds))]
 
 
 def statistics_columns(of: Comparison) -> list[Column]:
@@ -175,6 +210,8 @@ COLUMNS: dict[str, Callable[[Comparison], list[Column]]] = {
     "measures": measure_columns,
     "differences": difference_columns,
     "interval": interval_columns,
+    "own_interval": own_interval_columns,
+    "power": power_columns,
     "p": lambda of: [
         Column(f"p of {name}", lambda line, name=name: of.p_value(line, name), p_text, where="page")
         for name in of.config.report.significance.measures
@@ -205,6 +242,8 @@ MIXED = (
 #: what one must know of a column
 NOTES = {
     "interval": "95 % interval: of the difference, in the measure's own units, not adjusted for the number of rows.",
+    "power": "Could show: the smallest difference of the first measure that would be seen with a chance of "
+    f"{POWER:.0%}, in one two-sided comparison at 5 %; and how many queries {CARED} would take, if more.",
     "mixed": MIXED,
     "untrained_mixed": MIXED,
     "statistics": "Circles: medians over test candidates, friend circles without passages, as "

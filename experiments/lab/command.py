@@ -33,8 +33,7 @@ def one_line_errors() -> Iterator[None]:
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
 
-    from socialgraph.data.collection import shown
-    from socialgraph.errors import SocialgraphError
+    from socialgraph.errors import SocialgraphError, shown
 
     try:
         yield
@@ -42,7 +41,13 @@ def one_line_errors() -> Iterator[None]:
         cause: BaseException | None = error
         while cause is not None and not isinstance(cause, SocialgraphError):
             cause = cause.__cause__  # hydra wraps what a class says into an error of its own
-        sys.exit(shown(f"error: {cause or str(error).splitlines()[0]}"))
+        sys.exit(shown(f"error: {cause or whole_message(error)}"))
+
+
+def whole_message(error: Exception) -> str:
+    """Return what an error of Hydra says in one line: where a class failed, also what the class said."""
+    first, *others = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    return f"{first} {others[0]}" if first.endswith(":") and others else first
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Any
 from omegaconf import DictConfig
 
 from lab.plan import Row
-from socialgraph.ranking import holm, paired_t_test
+from socialgraph.ranking import TTest, holm, paired_t_test
 
 #: query -> value
 Values = dict[str, float]
@@ -104,6 +104,18 @@ class Comparison:
         self.to = next((name for name in wanted if name in self.by_name), wanted[0])
         self._p_values: dict[tuple[str, str], dict[str, float]] = {}
 
+    @property
+    def clusters(self) -> dict[str, str] | None:
+        """Query -> what makes it dependent on others, where the runs say so."""
+        return self.lines[0].seeds[0].get("clusters") if self.lines else None
+
+    def difference(self, line: Line, measure: str) -> TTest | None:
+        """Return a line's difference from the reference; None for the reference, or where nothing can be tested."""
+        theirs = self.by_name.get(self.to)
+        if theirs is None or theirs is line or len(line.measures()[measure]) < 2:
+            return None
+        return paired_t_test(line.measures()[measure], theirs.measures()[measure], self.clusters)
+
     def label(self, name: str) -> str:
         """Return what a row is called."""
         return self.by_name[name].label if name in self.by_name else name
@@ -125,7 +137,8 @@ class Comparison:
         others = {name: values for name, values in others.items() if values}
         if len(theirs) < 2 or not others:
             return {}
-        p_values = holm([paired_t_test(values[measure], theirs).p_value for values in others.values()])
+        clusters = self.clusters
+        p_values = holm([paired_t_test(values[measure], theirs, clusters).p_value for values in others.values()])
         return dict(zip(others, p_values, strict=True))
 
     def is_marked(self, line: Line, measure: str, kind: str = "alone") -> bool:

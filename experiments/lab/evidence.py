@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from socialgraph.backbone import load_tokenizer
+from socialgraph.data import Collection
 from socialgraph.data.files import decoded, numbered_lines
 from socialgraph.errors import InputError
 
@@ -34,6 +37,29 @@ def read_evidence(folder: str | Path) -> dict[str, Evidence]:
             raise InputError(f"{where}: the evidence must end after it starts, got {start} to {end}")
         _once(columns[0], found, where)
         found[columns[0]] = Evidence(columns[1], start, end)
+    return found
+
+
+def evidence_of(name: str, collection: Collection, folder: str | Path) -> dict[str, Evidence]:
+    """Return where the evidence of each question stands, in word pieces of the text: of pydocs, or of a folder."""
+    return pydocs_evidence(collection) if name == "pydocs" else read_evidence(folder)
+
+
+def pydocs_evidence(collection: Collection) -> dict[str, Evidence]:
+    """Return where each question's docstring stands in its module: query ids are the names that stand before it."""
+    tokenizer = load_tokenizer("minilm")
+    size = lambda text: len(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])  # noqa: E731
+    found = {}
+    for split in collection.splits.values():
+        for query_id, grades in split.qrels.items():
+            document_id = next(iter(grades))
+            text = collection.documents[document_id].text
+            match = re.search(rf"^{re.escape(query_id)}\n", text, re.MULTILINE)
+            if match is not None:
+                before = size(text[: match.start()])
+                after = re.search(r"^[\w.]+$", text[match.end() :], re.MULTILINE)
+                body = text[match.start() : match.end() + (after.start() if after else 400)]
+                found[query_id] = Evidence(document_id, before, before + max(1, size(body)))
     return found
 
 

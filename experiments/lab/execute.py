@@ -24,19 +24,22 @@ from transformers import set_seed
 
 from lab.command import logged
 from lab.describe import describe_graphs
+from lab.levels import evidence, reading
 from lab.memory import PeakMemory
 from lab.plan import Run
-from lab.recipe import Ranked, Recipe, device, rerank, train
+from lab.recipe import Ranked, Recipe, check_own_classes, device, rerank, train
 from lab.store import Store, Training, Unfinished, locked, plain
 from lab.task import Task, Tasks, rank_by_first_stage
 from socialgraph import ranking
 from socialgraph.data import TrainingGroups, WeightCache
+from socialgraph.data.collection import Run as Ranking
 from socialgraph.errors import OutputError
-from socialgraph.partition import Partition
 from socialgraph.ranking import processes
-from socialgraph.testing import check_partition, check_pattern
 
 log = logging.getLogger("socialgraph")
+
+#: kinds of runs that train nothing
+LEVELS = {"evidence": evidence.look, "reading": reading.read}
 
 
 def execute_all(runs: Sequence[Run], tasks: Tasks, may_begin: Callable[[Run], bool] = lambda run: True) -> None:
@@ -54,7 +57,12 @@ def execute_all(runs: Sequence[Run], tasks: Tasks, may_begin: Callable[[Run], bo
         OutputError: a run that was launched elsewhere did not end; what the others have finished stands.
     """
     waiting = processes.from_first([number for number, run in enumerate(runs) if run.finished() is None])
-    check_own([Recipe(runs[number].config.recipe) for number in waiting])  # mistakes show before anything is executed
+    checked: set[str] = set()
+    for run in [runs[number] for number in waiting]:  # a mistake in any of them shows before the first one is executed
+        recipe = Recipe(run.config.recipe)
+        if run.row.name not in checked:
+            check_own_classes(recipe)
+            checked.add(run.row.name)
     launcher = HydraConfig.get().launcher if HydraConfig.initialized() else None
     if launcher is not None and not launcher._target_.endswith("BasicLauncher"):
         launch([runs[number] for number in waiting])
@@ -62,21 +70,6 @@ def execute_all(runs: Sequence[Run], tasks: Tasks, may_begin: Callable[[Run], bo
     for place, number in enumerate(waiting, 1):
         if may_begin(runs[number]):
             execute(runs[number], tasks, f"[{place}/{len(waiting)}] ")
-
-
-def check_own(recipes: Sequence[Recipe]) -> None:
-    """Hold each class of the user's own against all laws, on small hard graphs.
-
-    Raises:
-        LawError: it breaks one.
-    """
-    own = {(type(part), repr(part)): part for recipe in recipes for part in recipe.own_classes()}
-    for part in own.values():
-        log.info("%r: all laws are tried on small graphs", part)
-        if isinstance(part, Partition):
-            check_partition(part)
-        else:
-            check_pattern(part)
 
 
 def launch(runs: Sequence[Run]) -> None:
@@ -114,10 +107,10 @@ def execute(run: Run, tasks: Tasks, prefix: str = "") -> None:
         if split is not None:
             if reason != "new":
                 log.info("%s%s: %s; again", prefix, run.name, reason)
-            outcome = carry_out(run, tasks, unfinished)
+            outcome = LEVELS[run.kind](run, tasks) if run.kind in LEVELS else carry_out(run, tasks, unfinished)
             for split, folder in run.folders.items():
                 value = outcome.value(split, tasks.of(run.config), run.config) | {"config": run.identities[split]}
-                Store(folder).write(run.name, outcome.tests[split].ranking, value)
+                Store(folder).write(run.name, outcome.ranking(split), value)
             log.info("%s%s: %s", prefix, run.name, outcome.summary())
         unfinished.remove()
 
@@ -141,6 +134,10 @@ class Outcome:
     memory: int | None = None  # bytes, at the worst moment of training and re-ranking
     seconds: float = 0.0  # in all
     described: dict[str, Any] = field(default_factory=dict)
+
+    def ranking(self, split: str) -> Ranking:
+        """Return the candidates of a test split in its order."""
+        return self.tests[split].ranking
 
     def value(self, split: str, task: Task, config: DictConfig) -> dict[str, Any]:
         """Return what is stored of a test split, but for what it depends on."""
@@ -206,7 +203,7 @@ def train_and_rank(run: Run, recipe: Recipe, task: Task, unfinished: Unfinished)
     memory = PeakMemory()
     builder = recipe.builder(config, task, WeightCache(folder=run.weights) if run.weights else None)
     set_seed(config.seed)
-    model = instantiate(recipe.config.model).to(device())
+    model = recipe.model().to(device())
     if config.trainer.compile:
         model.compile_layers()
     training = None
@@ -214,8 +211,9 @@ def train_and_rank(run: Run, recipe: Recipe, task: Task, unfinished: Unfinished)
         groups = TrainingGroups(task.train, config.trainer.groups, config.trainer.negatives, config.seed)
         training = unfinished.trained(model, lambda: train(config, task, model, builder, groups, unfinished.training))
         log.info("%s: trained on %d groups in %.0f s", recipe.name, len(groups), training.seconds)
-    if run.keep_model:
-        unfinished.keep_model(model, next(iter(run.folders.values())) / "models" / plain(run.name))
+        if run.keep_model:
+            ranker = recipe.ranker(config, model, builder, groups, task, training.log)
+            unfinished.keep_model(ranker, next(iter(run.folders.values())) / "models" / plain(run.name))
     dev_name, ranked = config.data.splits.dev, {}
     for split, queries in {dev_name: task.dev, **task.tests}.items():
         ranked[split] = rerank(config, queries, model, builder, unfinished.journal(split))

@@ -42,6 +42,7 @@ class Run:
     kind: str = ""  # tells runs of the same row and seed apart: "untrained"
     keep_model: bool = False
     described: int = 0  # test candidates whose circles are described
+    amount: int = 0  # questions that a level asks
     weights: Path | None = None  # folder with weights of costly patterns that other runs have computed
 
     @property

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import logging
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,16 +16,17 @@ from lab.task import Task
 from socialgraph import ranking
 from socialgraph.data import GraphBuilder, Split, TrainingGroups, WeightCache
 from socialgraph.data.collection import Run as Ranking
-from socialgraph.edges import Pattern
+from socialgraph.edges import SocialEdges
 from socialgraph.errors import OptionError, is_own
 from socialgraph.partition import Partition
+from socialgraph.ranker import Ranker
 from socialgraph.ranking import processes
 from socialgraph.ranking.checkpoints import last_whole, step
 from socialgraph.ranking.journal import finished as finished_batches
-from socialgraph.recipes.build import Parts, arguments, build, imported
+from socialgraph.recipes.build import Parts, build
+from socialgraph.recipes.compose import taken
 from socialgraph.recipes.stages import stages
-
-log = logging.getLogger("socialgraph")
+from socialgraph.testing import check_partition, check_pattern
 
 
 @dataclass
@@ -45,21 +44,33 @@ class Recipe:
     def __init__(self, config: DictConfig) -> None:
         self.config = config
         values: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]
-        circles = None if config.circles is None else taken(config.circles)
-        self.parts = Parts.of({**values, "circles": circles})
+        self.values = {**values, "circles": None if config.circles is None else taken(config.circles)}
+        self.parts = Parts.of(self.values)
         kind = type(self.parts.circles).__name__.removesuffix("Circles").lower()  # "edge" for EdgeCircles, and so on
         self.name = str(config.name).format(circles=kind)
+
+    def model(self) -> torch.nn.Module:
+        """Return its model, as it is before training."""
+        return build(self.values["model"])
+
+    def ranker(
+        self, config: DictConfig, model: torch.nn.Module, builder: GraphBuilder, groups: TrainingGroups, task: Task,
+        log: list[dict[str, Any]],
+    ) -> Ranker:  # fmt: skip
+        """Return the trained model with all that it needs to rank texts."""
+        values = {**self.values, "name": self.name, "query_length": config.query_length, "seed": config.seed}
+        arguments = OmegaConf.to_container(config.trainer.arguments) | self.values["training"]["arguments"]
+        trained = {
+            "collection": task.collection.name, "queries": len(groups.query_ids), "groups": len(groups),
+            "negatives": groups.negatives, "loss": self.values["training"]["loss"],
+            "options": {name: str(value) for name, value in arguments.items()}, "steps": log[-1]["step"],
+        }  # fmt: skip
+        return Ranker(values, self.parts, model, builder.tokens, builder.statistics, {"training": trained})
 
     @property
     def is_first_stage(self) -> bool:
         """Whether it has no model: the candidates are ranked by a retriever's scores."""
         return self.config.first_stage is not None
-
-    def own_classes(self) -> list[Partition | Pattern]:
-        """Return its partitions and patterns that are the user's own, none of the package."""
-        patterns = self.parts.edges.patterns.values() if self.parts.edges is not None else ()
-        found = [part for part in (self.parts.circles, self.parts.passages, *patterns) if is_own(part)]
-        return [part for part in found if isinstance(part, Partition | Pattern)]
 
     def builder(self, config: DictConfig, task: Task, cache: WeightCache | None = None) -> GraphBuilder:
         """Return what builds its graphs; its models read no edges."""
@@ -70,6 +81,21 @@ class Recipe:
             raise OptionError(f"check must be true or false, got {config.check!r}")
         options = {"seed": config.seed, "device": device(), "cache": cache, "check": config.check}
         return self.parts.builder(documents, tokens, statistics, **options)
+
+
+def check_own_classes(recipe: Recipe) -> None:
+    """Try a partition and patterns from outside the package on hard graphs; those of the package have passed.
+
+    Raises:
+        LawError: one breaks a law that the rest relies on.
+    """
+    edges = recipe.parts.edges
+    for pattern in edges.patterns.values() if isinstance(edges, SocialEdges) else ():
+        if is_own(pattern):
+            check_pattern(pattern)
+    for circles in (recipe.parts.circles, recipe.parts.passages):
+        if circles is not None and is_own(circles):
+            check_partition(circles)
 
 
 def device() -> str:
@@ -169,17 +195,3 @@ def rerank(
 def partition(config: DictConfig) -> Partition:
     """Return the partition, leaving out options of the default that a class of the user's own does not take."""
     return build(taken(config))
-
-
-def taken(config: DictConfig) -> dict[str, Any]:
-    """Return what :func:`partition` makes the partition of."""
-    options: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]
-    parameters = arguments(imported(config._target_))
-    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
-        return options
-    left_out = [name for name in options if not name.startswith("_") and name not in parameters]
-    written = str(OmegaConf.to_container(config, resolve=False))
-    unused = [name for name in left_out if f"${{partition.{name}}}" not in written]  # see partition/random.yaml
-    if unused:
-        log.warning("%s takes no %s: left out", config._target_, ", ".join(unused))
-    return {name: value for name, value in options.items() if name not in left_out}

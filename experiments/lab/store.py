@@ -26,7 +26,7 @@ from socialgraph.data import read_run, write_run
 from socialgraph.data.collection import Run as Ranking
 from socialgraph.data.files import atomic_write, check_room, sha256
 from socialgraph.errors import InputError
-from socialgraph.nn.bert_ranker import BertRanker
+from socialgraph.ranker import Ranker
 from socialgraph.ranking import processes
 from socialgraph.ranking.identity import differences
 
@@ -214,7 +214,7 @@ class Unfinished:
         processes.wait()
         return training
 
-    def keep_model(self, model: BertRanker, folder: Path) -> None:
+    def keep_model(self, model: Ranker, folder: Path) -> None:
         """Save a model in a folder, in place of an older one; it appears whole or not at all."""
         if not processes.is_first():
             return

@@ -11,7 +11,7 @@ from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from typing import TypeVar, cast
 
-from socialgraph.errors import InputError, OptionError
+from socialgraph.errors import InputError, OptionError, shown
 
 Queries = dict[str, str]
 """Query id -> text."""
@@ -299,11 +299,6 @@ def first_ids(ids: Iterable[str], count: int = 3) -> str:
     """Return the first ids for a message: `q1, q7, q9, ...`, long ones cut."""
     listed = list(ids)
     return ", ".join(shown(one[:80]) for one in listed[:count]) + (", ..." if len(listed) > count else "")
-
-
-def shown(text: str) -> str:
-    r"""Return a text on one line, with `\x1b` for an escape: a terminal would obey it, and a turned direction hides."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def hash_fraction(text: str) -> float:

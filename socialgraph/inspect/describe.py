@@ -54,13 +54,13 @@ def describe(graph: DocumentGraph, blocks: int = 3, edges: SocialEdges | None = 
       last member.
     * ``leaders_spread``: deviation of the leaders' places, in parts of the document; 0.29 if they stand evenly.
 
-    The query (*evidence*: the nodes that are one of its tokens; everything is NaN where there is none):
+    The query's words, the nodes that are one of its tokens (not the answer's; everything is NaN where there is none):
 
-    * ``evidence``: how many there are; ``evidence_kept``: share of them in a friend circle (compare ``nodes_kept``);
-      ``evidence_by_circle``: share of them in one friend circle, on average.
-    * ``hops_to_evidence``: mean number of hops along edges from a node to the nearest evidence, where there is a path.
-    * ``met_evidence_n``: share of nodes that have heard of any evidence after block n, and ``heard_evidence_n``: share
-      of the evidence that a node has heard of, on average over all nodes, for n = 1 ... ``blocks``.
+    * ``query_matches``: how many there are; ``query_kept``: share of them in a friend circle (compare ``nodes_kept``);
+      ``query_by_circle``: share of them in one friend circle, on average.
+    * ``hops_to_query``: mean number of hops along edges from a node to the nearest of them, where there is a path.
+    * ``met_query_n``: share of nodes that have heard of any of them after block n, and ``heard_query_n``: share
+      of them that a node has heard of, on average over all nodes, for n = 1 ... ``blocks``.
 
     News travels as in :class:`~socialgraph.nn.Socialformer`. In a block, whoever shares a circle or passage hears all
     that its members know; then the leaders of all circles and passages hear all that any of them knows, and tell their
@@ -80,8 +80,8 @@ def describe(graph: DocumentGraph, blocks: int = 3, edges: SocialEdges | None = 
       whatever the coins said. (Nodes that expect nobody are left out. Where P / mu exceeds 1 the share is a bit low.)
 
     At the paper's density of 0.07 every two nodes are one or two hops apart, and path lengths are those of random
-    edges. What tells patterns apart is ``edges_kept`` beside ``nodes_kept``, ``friends_met``, ``evidence_kept`` and
-    ``heard_evidence_1``: compare with the same document under :class:`~socialgraph.edges.Uniform`.
+    edges. What tells patterns apart is ``edges_kept`` beside ``nodes_kept``, ``friends_met``, ``query_kept`` and
+    ``heard_query_1``: compare with the same document under :class:`~socialgraph.edges.Uniform`.
 
     Args:
         graph: one pair; of a batch, take ``batch[i]``. Built with ``GraphBuilder(..., keep_edges=True)``.
@@ -99,7 +99,7 @@ def describe(graph: DocumentGraph, blocks: int = 3, edges: SocialEdges | None = 
     friend, member, leader, is_passage, match = _matrices(graph)
     circles = member[:, ~is_passage]
     result = network(friend) | _circles(friend, circles, leader[~is_passage])
-    result |= _evidence(friend, member, leader, is_passage, match, blocks)
+    result |= _query(friend, member, leader, is_passage, match, blocks)
     result["readout"] = _ratio((member.sum(1) > 0).sum(), len(match))
     if expected is not None:
         node, other = _meetings(circles)
@@ -221,7 +221,7 @@ def _hops(friend: csr_array, starts: Iterable[Any]) -> Iterator[Array]:
 
 def _matrices(graph: DocumentGraph) -> tuple[csr_array, csr_array, Array, Array, Array]:
     # Who is whose friend [l, l] and in which circle or passage [l, C], sparse; the leaders and which are passages
-    # [C]; which nodes are evidence [l].
+    # [C]; which nodes are the query's words [l].
     friendships(graph)  # refuses a graph that was never drawn
     size = int(graph.num_nodes or 0)
     ends = graph.edge_index.numpy() if "edge_index" in graph else np.zeros((2, 0), dtype=np.int64)
@@ -268,18 +268,18 @@ def _circles(friend: csr_array, member: csr_array, leader: Array) -> dict[str, f
     }
 
 
-def _evidence(
+def _query(
     friend: csr_array, member: csr_array, leader: Array, is_passage: Array, match: Array, blocks: int
 ) -> dict[str, float]:
     size, amount = len(match), int(match.sum())
     circles = member[:, ~is_passage]
-    result = {"evidence": float(amount)}
+    result = {"query_matches": float(amount)}
     held = circles[match]
-    result["evidence_kept"] = _ratio((held.sum(1) > 0).sum(), amount)
-    result["evidence_by_circle"] = _mean(held.sum(0) / amount) if amount else math.nan
+    result["query_kept"] = _ratio((held.sum(1) > 0).sum(), amount)
+    result["query_by_circle"] = _mean(held.sum(0) / amount) if amount else math.nan
     found = [len(new) for new in _hops(friend, [np.flatnonzero(match)])]
-    result["hops_to_evidence"] = _ratio(np.dot(np.arange(len(found)), found), sum(found[1:]))
-    known = member[match].toarray().T  # [C, evidence]: what the members of each circle know
+    result["hops_to_query"] = _ratio(np.dot(np.arange(len(found)), found), sum(found[1:]))
+    known = member[match].toarray().T  # [C, matches]: what the members of each circle know
     rows = max(1, CELLS // max(1, amount))
     for block in range(1, blocks + 1):
         parts = [member[first : first + rows] @ known for first in range(0, size, rows)]
@@ -287,8 +287,8 @@ def _evidence(
         everything = known.max(0, initial=0)
         heard[leader[~is_passage]] = everything.sum()
         known = np.broadcast_to(everything, known.shape)  # the leaders tell it in the next block
-        result[f"met_evidence_{block}"] = _mean(heard > 0) if amount else math.nan
-        result[f"heard_evidence_{block}"] = _mean(heard / amount) if amount else math.nan
+        result[f"met_query_{block}"] = _mean(heard > 0) if amount else math.nan
+        result[f"heard_query_{block}"] = _mean(heard / amount) if amount else math.nan
     return result
 
 

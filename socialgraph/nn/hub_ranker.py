@@ -20,6 +20,18 @@ from socialgraph.model_files import check_finite, header, no_safetensors, read_j
 Objective = Callable[[Tensor], Tensor]
 
 
+#: the card of a model that is saved alone
+_CARD = """\
+---
+{{ card_data }}
+---
+
+The weights of a model of [socialgraph](https://pypi.org/project/socialgraph-ir/), which scores document graphs.
+`config.json` has the arguments of its class, whose `from_pretrained` loads it. What makes the graphs is not here:
+edges, circles, word pieces and lengths are saved by `socialgraph.Ranker`, which then ranks texts.
+"""
+
+
 class HubRanker(
     torch.nn.Module,
     PyTorchModelHubMixin,
@@ -27,6 +39,7 @@ class HubRanker(
     license="apache-2.0",
     pipeline_tag="text-ranking",
     tags=["long-document-ranking", "graph-neural-network"],
+    model_card_template=_CARD,
 ):
     """Base of all models. A subclass implements :meth:`scores` and :meth:`check_files`.
 

@@ -25,13 +25,20 @@ class RandomCircles(Partition):
     the same alone and in any batch, on any device. Documents of the same length get the same draw.
 
     Args:
-        like: the partition whose sizes are copied; edge-level friend circles by default.
+        like: the partition whose sizes are copied; None: ``EdgeCircles(k, max_size)``.
         seed: of the draw.
+        k: see ``like``.
+        max_size: see ``like``.
+
+    Raises:
+        OptionError: k < 1 or max_size < 2.
     """
 
-    def __init__(self, like: Partition | None = None, seed: int = 0) -> None:
+    def __init__(self, like: Partition | None = None, seed: int = 0, k: int = 16, max_size: int = 128) -> None:
         super().__init__()
-        self.like = EdgeCircles() if like is None else like
+        self.k = k
+        self.max_size = max_size
+        self.like = EdgeCircles(k, max_size) if like is None else like
         self.seed = seed
 
     def forward(

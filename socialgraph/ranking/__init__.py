@@ -1,6 +1,11 @@
-"""Who wins: first stage, training, re-ranking, measures, significance."""
+"""Who wins: first stage, training, re-ranking, measures, significance.
 
-from socialgraph.ranking.dev import Dev
+What trains is imported when it is asked for (PEP 562): the library's trainer is slow to import, and ranking needs none.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from socialgraph.ranking.evaluate import Evaluation, TTest, evaluate, holm, paired_t_test
 from socialgraph.ranking.first_stage import BM25, QueryLikelihood, Retriever, retrieve_candidates
 from socialgraph.ranking.identity import differences
@@ -15,8 +20,11 @@ from socialgraph.ranking.losses import (
 )
 from socialgraph.ranking.rerank import rerank
 from socialgraph.ranking.stored import VectorStore, encode_collection, rerank_stored
-from socialgraph.ranking.train import train
-from socialgraph.ranking.trainer import RankingTrainer
+
+if TYPE_CHECKING:
+    from socialgraph.ranking.dev import Dev
+    from socialgraph.ranking.trainer import RankingTrainer
+    from socialgraph.ranking.training import train
 
 __all__ = [
     "BM25",
@@ -45,3 +53,11 @@ __all__ = [
     "retrieve_candidates",
     "train",
 ]
+
+_LATER = {"Dev": "dev", "RankingTrainer": "trainer", "train": "training"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(import_module(f"socialgraph.ranking.{_LATER[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

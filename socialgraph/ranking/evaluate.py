@@ -11,13 +11,15 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import TYPE_CHECKING
 
-import ir_measures
 import numpy as np
-import scipy.stats
 
 from socialgraph.data.collection import Qrels, Run, check_scores, first_ids, grade_of, ranked
 from socialgraph.errors import InputError, OptionError, first_line
+
+if TYPE_CHECKING:
+    import ir_measures
 
 DEFAULT_MEASURES = ("RR@100", "RR@10", "nDCG@10", "nDCG@100")
 
@@ -50,6 +52,8 @@ def evaluate(qrels: Qrels, run: Run, measures: Sequence[str] = DEFAULT_MEASURES)
             id holds a NUL or half of a surrogate pair.
         OptionError: A name that ir_measures does not know or cannot compute here.
     """
+    import ir_measures  # here and below: slow to import, and not needed to rank
+
     if not qrels:
         raise InputError("a run cannot be measured without judgements (qrels)")
     parsed = {name: _parsed(name) for name in measures}
@@ -99,6 +103,8 @@ def _check_ids(query_id: str, documents: Iterable[str]) -> None:
 
 
 def _parsed(name: str) -> ir_measures.Measure:
+    import ir_measures
+
     try:
         measure = ir_measures.parse_measure(name)
         computable = ir_measures.DefaultPipeline.supports(measure)
@@ -132,21 +138,36 @@ class TTest:
         return self.p_value < level
 
 
-def paired_t_test(first: Mapping[str, float], second: Mapping[str, float]) -> TTest:
+def paired_t_test(
+    first: Mapping[str, float], second: Mapping[str, float], clusters: Mapping[str, str] | None = None
+) -> TTest:
     """Compare two runs by one measure's values per query (`Evaluation.per_query[measure]`).
 
     Student's t-test on the paired differences, two-sided (`scipy.stats.ttest_rel`). If all differences are 0
     the runs do not differ: t = 0, p = 1. If all are the same other number the test has no variance to weigh
     it against: t is infinite and p = 0.
 
+    With clusters the queries of one cluster may depend on each other, such as questions about one document: the
+    standard error of the mean difference is that of the G clusters' sums, sqrt(G / (G - 1) sum_g e_g^2) / n with e_g
+    the sum of a cluster's deviations from the mean, and t has G - 1 degrees of freedom (A. Colin Cameron and Douglas L.
+    Miller, "A Practitioner's Guide to Cluster-Robust Inference", Journal of Human Resources 50, 2015).
+
+    Args:
+        first: query -> value.
+        second: the same queries -> value.
+        clusters: query -> cluster; None: each query is one of its own.
+
     Raises:
-        InputError: The two speak of different queries, or of fewer than two.
+        InputError: The two speak of different queries, or of fewer than two, or of fewer than two clusters.
     """
     if first.keys() != second.keys():
         strangers = sorted(first.keys() ^ second.keys())
         raise InputError(f"{len(strangers)} queries are in one result only: {first_ids(strangers)}")
     if len(first) < 2:
         raise InputError(f"a t-test needs two queries or more, got {len(first)}")
+    group = np.unique([clusters[query_id] for query_id in first], return_inverse=True)[1] if clusters else None
+    if group is not None and group.max() < 1:
+        raise InputError("a t-test needs two clusters or more, got one")
     x = np.array([first[query_id] for query_id in first])
     y = np.array([second[query_id] for query_id in first])
     differences = x - y
@@ -155,6 +176,14 @@ def paired_t_test(first: Mapping[str, float], second: Mapping[str, float]) -> TT
         constant = float(differences[0])
         statistic = math.copysign(math.inf, constant) if constant else 0.0
         return TTest(constant, statistic, 0.0 if constant else 1.0, len(first), (constant, constant))
+    import scipy.stats
+
+    if group is not None:
+        sums = np.bincount(group, differences - mean)
+        error = math.sqrt(len(sums) / (len(sums) - 1) * float((sums**2).sum())) / len(first)
+        t, p_value = mean / error, float(2 * scipy.stats.t.sf(abs(mean / error), len(sums) - 1))
+        wide = float(scipy.stats.t.ppf(0.975, len(sums) - 1)) * error
+        return TTest(mean, t, p_value, len(first), (mean - wide, mean + wide))
     result = scipy.stats.ttest_rel(x, y)
     low, high = result.confidence_interval(0.95)
     return TTest(mean, float(result.statistic), float(result.pvalue), len(first), (float(low), float(high)))

@@ -78,12 +78,12 @@ class Known:
 
 def name_of(kind: Any) -> str:
     """Return a class's dotted name; of one of this package the short one, such as "socialgraph.partition.Windows"."""
-    module = str(kind.__module__).split(".")
-    if module[0] == "socialgraph" and len(module) > 1 and module[1] in ROOMS:
-        public: object = getattr(importlib.import_module(f"socialgraph.{module[1]}"), kind.__name__, None)
-        if public is kind:
-            return f"socialgraph.{module[1]}.{kind.__name__}"
-    return f"{kind.__module__}.{kind.__qualname__}"
+    name, module = str(kind.__name__), str(kind.__module__).split(".")
+    full = f"{kind.__module__}.{kind.__qualname__}"
+    if module[0] != "socialgraph" or len(module) < 2 or module[1] not in ROOMS:
+        return full
+    room = importlib.import_module(f"socialgraph.{module[1]}")
+    return f"socialgraph.{module[1]}.{name}" if vars(room).get(name) is kind else full
 
 
 def attribute_of(name: str) -> str:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import difflib
+import logging
 from collections.abc import Sequence
 from importlib import resources
 from typing import Any, cast
 
 from socialgraph.errors import OptionError, first_line
+from socialgraph.recipes.build import arguments, imported
+
+logger = logging.getLogger("socialgraph")
 
 #: of a system beside its recipe
 _SHARED = ("query_length", "seed")
@@ -42,9 +46,35 @@ def compose_recipe(name: str, overrides: Sequence[str] = ()) -> dict[str, Any]:
         with initialize_config_module("socialgraph.recipes", version_base="1.3"):
             config = compose("options", [f"recipe={name}", *overrides])
         whole = cast("dict[str, Any]", OmegaConf.to_container(config, resolve=True))
+        circles = None if config.recipe.circles is None else taken(config.recipe.circles)
     except (HydraException, OmegaConfBaseException) as error:
         raise OptionError(f"recipe {name}: {first_line(error)}") from error
-    return {**whole["recipe"], **{key: whole[key] for key in _SHARED}}
+    return {**whole["recipe"], "circles": circles, **{key: whole[key] for key in _SHARED}}
+
+
+def taken(partition: Any) -> dict[str, Any]:
+    """Return the options of a partition, without those of the default that its class does not take.
+
+    One that it does not take and that another option refers to (``size: ${partition.max_size}``) goes without a word.
+
+    Args:
+        partition: a ``DictConfig`` with the class's name, and the options.
+
+    Raises:
+        OptionError: no such class.
+    """
+    from omegaconf import OmegaConf
+
+    options = cast("dict[str, Any]", OmegaConf.to_container(partition, resolve=True))
+    parameters = arguments(imported(str(partition._target_)))
+    if any(one.kind is one.VAR_KEYWORD for one in parameters.values()):
+        return options
+    left_out = [name for name in options if not name.startswith("_") and name not in parameters]
+    written = str(OmegaConf.to_container(partition, resolve=False))
+    unused = [name for name in left_out if f"${{partition.{name}}}" not in written]
+    if unused:
+        logger.warning("%s takes no %s: left out", partition._target_, ", ".join(unused))
+    return {name: value for name, value in options.items() if name not in left_out}
 
 
 def quoted(value: object) -> str:

@@ -123,20 +123,20 @@ def test_news_of_evidence_by_hand():
     found = describe(
         by_hand(8, [(0, 4), (4, 5)], [(2, [1, 2, 3]), (3, [3, 7])], [(0, [0, 1])], words, query=(8, 9)), blocks=3
     )
-    assert found["evidence"] == 2
-    assert found["evidence_kept"] == 1 / 2  # 7; the passage of 0 is no friend circle
-    assert found["evidence_by_circle"] == pytest.approx((0 + 1 / 2) / 2)
-    assert found["hops_to_evidence"] == pytest.approx((1 + 2) / 2)  # of 4 and 5; the others have no path
+    assert found["query_matches"] == 2
+    assert found["query_kept"] == 1 / 2  # 7; the passage of 0 is no friend circle
+    assert found["query_by_circle"] == pytest.approx((0 + 1 / 2) / 2)
+    assert found["hops_to_query"] == pytest.approx((1 + 2) / 2)  # of 4 and 5; the others have no path
     # block 1: 0 and 1 hear of 0, 3 and 7 of 7; then the leaders 2 and 3 hear of both
-    assert found["met_evidence_1"] == pytest.approx(5 / 8)
-    assert found["heard_evidence_1"] == pytest.approx((1 + 1 + 2 + 2 + 1) / 2 / 8)
+    assert found["met_query_1"] == pytest.approx(5 / 8)
+    assert found["heard_query_1"] == pytest.approx((1 + 1 + 2 + 2 + 1) / 2 / 8)
     # block 2: their circles hear of both, and so do 0 and 1, whose [CLS] has heard, too
     for block in (2, 3):
-        assert found[f"met_evidence_{block}"] == pytest.approx(5 / 8)
-        assert found[f"heard_evidence_{block}"] == pytest.approx(5 / 8)
-    assert "met_evidence_4" not in found
+        assert found[f"met_query_{block}"] == pytest.approx(5 / 8)
+        assert found[f"heard_query_{block}"] == pytest.approx(5 / 8)
+    assert "met_query_4" not in found
     assert found["readout"] == 5 / 8
-    assert "met_evidence_2" not in describe(by_hand(2, []), blocks=1)
+    assert "met_query_2" not in describe(by_hand(2, []), blocks=1)
 
 
 def test_expected_friends_that_are_met():
@@ -161,8 +161,8 @@ def test_what_is_not_defined_is_nan():
     assert all(math.isnan(found[name]) for name in ("density", "degree_max", "path_length", "overlap", "readout"))
     found = describe(by_hand(3, []))  # nobody knows anybody, and no word of the query
     assert (found["density"], found["clustering"], found["unreachable"]) == (0, 0, 1)
-    assert found["evidence"] == 0
-    for name in ("path_length", "small_world", "edges_kept", "reach_max", "evidence_kept", "met_evidence_1"):
+    assert found["query_matches"] == 0
+    for name in ("path_length", "small_world", "edges_kept", "reach_max", "query_kept", "met_query_1"):
         assert math.isnan(found[name]), name
     batch = document_batch()
     for place in range(4):
@@ -214,7 +214,7 @@ def test_many_documents_are_a_data_frame():
     assert table.index.names == ["query", "document"]
     first = {name: value for name, value in table.iloc[0].items() if not math.isnan(value)}
     assert first == {name: value for name, value in describe(batch[0], 1).items() if not math.isnan(value)}
-    assert "met_evidence_2" not in table
+    assert "met_query_2" not in table
     assert table["nodes"].sum() == 70 + 33 + 1
 
 

@@ -1,18 +1,17 @@
-"""``python -m socialgraph.inspect``: from the command line to a page, and mistakes in one line."""
+"""``socialgraph inspect``: from the command line to a page, and mistakes in one line."""
 
 from __future__ import annotations
 
 import json
 import re
-import runpy
 import sys
 
 import pytest
 import torch
 
+from socialgraph.cli import main
 from socialgraph.data import GraphBuilder, TermStatistics, Tokens, load_folder
 from socialgraph.edges import DynamicCentrality, DynamicDistance, SocialEdges, StaticCentrality, StaticDistance
-from socialgraph.inspect.__main__ import main, parser
 from socialgraph.inspect.leave_one_out import scores_without
 from socialgraph.nn import PARADE, Socialformer
 from socialgraph.partition import EdgeCircles, Windows
@@ -41,7 +40,7 @@ def page(path="report.html") -> dict:
 
 
 def run(*arguments: str) -> None:
-    main(["--query", QUERY, "--collection", "collection", *arguments])
+    main(["inspect", "--query", QUERY, "--collection", "collection", *arguments])
 
 
 def test_a_document_with_a_model(world, capsys):
@@ -135,16 +134,3 @@ def test_mistakes_take_one_line(world, tmp_path, monkeypatch, arguments, message
     assert message in text
     assert "\n" not in text
     assert not (tmp_path / "report.html").exists()
-
-
-def test_the_help_teaches(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["inspect", "--help"])
-    monkeypatch.delitem(sys.modules, "socialgraph.inspect.__main__")
-    with pytest.raises(SystemExit) as stopped:
-        runpy.run_module("socialgraph.inspect", run_name="__main__")
-    assert stopped.value.code == 0
-    told = capsys.readouterr().out
-    for action in parser()._actions:
-        assert all(option in told for option in action.option_strings)
-        assert action.help
-    assert told.count("socialgraph-inspect --query") >= 5

@@ -44,6 +44,14 @@ def test_an_objective_turns_scores_into_a_loss(tiny_bert):
     torch.testing.assert_close(model(batch, lambda scores: scores.sum() * 2), model(batch).sum() * 2)
 
 
+def test_the_card_of_a_model_alone_says_what_it_lacks(tiny_bert, tmp_path):
+    PARADE.from_backbone(tiny_bert[0]).save_pretrained(tmp_path / "saved")
+    card = (tmp_path / "saved" / "README.md").read_text()
+    assert "More Information Needed" not in card
+    assert "license: apache-2.0" in card
+    assert "`socialgraph.Ranker`" in card
+
+
 def test_unknown_stages_are_refused(tiny_bert):
     model = PARADE.from_backbone(tiny_bert[0])
     model.enter("ranking")

@@ -454,3 +454,10 @@ def test_sentences_of_random_texts() -> None:
                 want.append(text[start : end + 1])
                 start = end + 1
         assert sentences(Sentences(), text) == [sentence for sentence in want if len(sentence) > 1]
+
+
+def test_random_circles_are_of_the_sizes_that_are_asked_for():
+    assert RandomCircles(k=3, max_size=9).like.k == 3
+    assert RandomCircles(k=3, max_size=9).like.max_size == 9
+    with pytest.raises(OptionError, match="k, the number of circles"):
+        RandomCircles(k=0)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 from safetensors.torch import load_file
-from test_train import OPTIONS, assert_same, task  # noqa: F401  (a fixture)
+from test_training import OPTIONS, assert_same, task  # noqa: F401  (a fixture)
 
 from socialgraph.data import TrainingGroups
 from socialgraph.errors import OptionError

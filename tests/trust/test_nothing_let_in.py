@@ -23,15 +23,14 @@ from omegaconf import OmegaConf
 from safetensors.torch import load_file, save_file
 
 import socialgraph
-from socialgraph import backbone
+from socialgraph import backbone, cli
 from socialgraph.data import Document, Tokens, read_run
-from socialgraph.data.collection import first_ids, shown
+from socialgraph.data.collection import first_ids
 from socialgraph.data.files import MAX_LINE, MAX_RATIO, MAX_UNPACKED, numbered_lines
 from socialgraph.data.folder import load_folder
 from socialgraph.data.token_store import TokenStore
 from socialgraph.data.trec import read_qrels
-from socialgraph.errors import CheckpointError, InputError, SocialgraphError
-from socialgraph.inspect import __main__ as program
+from socialgraph.errors import CheckpointError, InputError, SocialgraphError, shown
 from socialgraph.inspect.report import report
 from socialgraph.nn import PARADE, Socialformer
 
@@ -354,7 +353,7 @@ def test_ids_name_no_files(tiny_bert, tmp_path):
     before = {path for path in tmp_path.rglob("*") if "escaped" in path.name}
     arguments = ["--query", "w1", "--collection", str(folder), "--backbone", tiny_bert[0], "--window", "16", "--output"]
     for one in ids:
-        program.main([*arguments, str(folder / "page.html"), "--document", one])
+        cli.main(["inspect", *arguments, str(folder / "page.html"), "--document", one])
     everywhere = {path for path in tmp_path.rglob("*") if "escaped" in path.name or path.name == "q"}
     assert everywhere == before == set()
     assert {path.name for path in folder.iterdir()} == {"corpus.jsonl.gz", "queries.test.tsv", "page.html"}
@@ -445,11 +444,11 @@ def test_no_escape_reaches_the_terminal(tiny_bert, tmp_path, capfd, caplog):
     arguments = ["--query", ESCAPE, "--collection", str(folder), "--backbone", tiny_bert[0], "--window", "16",
                  "--output", str(tmp_path / "page.html"), "--document"]  # fmt: skip
     with pytest.warns(UserWarning) as warned:  # noqa: PT030
-        program.main([*arguments, turned])
+        cli.main(["inspect", *arguments, turned])
     texts = [str(one.message) for one in warned if one.category is UserWarning]
     assert len(texts) >= 2
     with pytest.raises(SystemExit) as stopped, pytest.warns(UserWarning):  # noqa: PT030
-        program.main([*arguments, ESCAPE])
+        cli.main(["inspect", *arguments, ESCAPE])
     out, err = capfd.readouterr()
     for text in (*texts, str(stopped.value), caplog.text, out, err):
         assert not {c for c in text if not c.isprintable()} - {"\n", "\r", "\t"}, repr(text)

@@ -33,7 +33,6 @@ import scipy.sparse
 import Stemmer
 import torch
 from bm25s.tokenization import Tokenizer
-from lab.evidence import read_evidence
 from torch_geometric.data import Data
 from tqdm import tqdm
 
@@ -320,28 +319,3 @@ def _counts(lists: list[list[int]], width: int) -> scipy.sparse.csr_matrix:
     known = column < width
     ones = np.ones(known.sum(), np.float32)
     return scipy.sparse.csr_matrix((ones, (row[known], column[known])), shape=(len(lists), width))
-
-
-def evidence_of(name: str, collection: Collection, root: Path) -> dict[str, tuple[str, int, int]]:
-    """Return where the evidence of each question stands: document, first word piece, the one behind the last."""
-    if name == "pydocs":
-        return pydocs_evidence(collection)
-    return {query_id: tuple(place) for query_id, place in read_evidence(root / name).items()}
-
-
-def pydocs_evidence(collection: Collection) -> dict[str, tuple[str, int, int]]:
-    """Return where each question's docstring stands in its module: query ids are the names that stand before it."""
-    tokenizer = load_tokenizer("minilm")
-    found = {}
-    for split in collection.splits.values():
-        for query_id, grades in split.qrels.items():
-            document_id = next(iter(grades))
-            text = collection.documents[document_id].text
-            match = re.search(rf"^{re.escape(query_id)}\n", text, re.MULTILINE)
-            if match is not None:
-                before = len(tokenizer(text[: match.start()], add_special_tokens=False, verbose=False)["input_ids"])
-                after = re.search(r"^[\w.]+$", text[match.end() :], re.MULTILINE)
-                body = text[match.start() : match.end() + (after.start() if after else 400)]
-                size = len(tokenizer(body, add_special_tokens=False, verbose=False)["input_ids"])
-                found[query_id] = (document_id, before, before + max(1, size))
-    return found

@@ -1,4 +1,4 @@
-"""Write one HTML page about a query and a document: ``python -m socialgraph.inspect``, or ``socialgraph-inspect``."""
+"""``socialgraph inspect``: one HTML page about a query and a document."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import difflib
 import importlib
 import inspect
 import sys
-import webbrowser
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +21,6 @@ from socialgraph.data import (
     load_irds,
     load_pydocs,
 )
-from socialgraph.data.collection import shown
 from socialgraph.data.files import MAX_LINE, atomic_write, plain_file
 from socialgraph.edges import (
     DynamicCentrality,
@@ -33,77 +30,10 @@ from socialgraph.edges import (
     StaticCentrality,
     StaticDistance,
 )
-from socialgraph.errors import InputError, OptionError, SocialgraphError
+from socialgraph.errors import InputError, OptionError, shown
 from socialgraph.inspect.leave_one_out import scores_without
 from socialgraph.inspect.report import report
 from socialgraph.partition import Blocks, Partition, Windows, partition_resolver
-
-EXAMPLES = """\
-examples:
-  # a document of the built-in collection (the documentation of this Python)
-  socialgraph-inspect --query "copy a file with its permissions" --document library/shutil --open
-
-  # a text of your own, the paper's other partition, eight circles
-  socialgraph-inspect --query "what is a social graph" --file notes.txt --partition node -k 8
-
-  # other collections: any of ir_datasets, or a folder with corpus.jsonl and queries.<split>.tsv
-  socialgraph-inspect --query "measurement of plasma" --document 42 --collection irds:vaswani
-  socialgraph-inspect --query "..." --document D7 --collection my/collection --output D7.html
-
-  # a partition of your own, from my_module.py in this folder
-  socialgraph-inspect --query "..." --document library/shutil --partition my_module.MyPartition
-
-  # what each circle is worth to a model that `make run` trained
-  socialgraph-inspect --query "..." --document library/shutil --model outputs/.../models/Socialformer-edge
-
-The page is one file that opens without network. docs/report.md says how to read it.
-"""
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the program; mistakes that a user can make become one line and exit status 1."""
-    options = parser().parse_args(arguments)
-    try:
-        path = write(options)
-    except SocialgraphError as error:
-        sys.exit(f"error: {shown(str(error))}")
-    except OSError as error:
-        sys.exit(shown(f"error: {error.filename or options.output}: {error.strerror or error}"))
-    print(f"{path} ({path.stat().st_size / 1e6:.1f} MB); open it in a browser")
-    if options.open:
-        webbrowser.open(path.as_uri())
-
-
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
-    result = argparse.ArgumentParser(
-        "socialgraph-inspect",
-        description="Draw a document's social graph for a query and write it as one HTML page: the text with its "
-        "circles, every word's friends, statistics, and what each circle is worth to a model.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add = result.add_argument
-    add("--query", required=True, metavar="TEXT", help="the query's text")
-    document = result.add_mutually_exclusive_group(required=True)
-    document.add_argument("--document", metavar="ID", help="id of a document of the collection")
-    document.add_argument("--file", type=Path, metavar="PATH", help="a text file (UTF-8) instead of a document")
-    add("--collection", default="pydocs", metavar="NAME",
-        help="pydocs, irds:ID or a folder; its documents tell how common each word is (default: pydocs)")  # fmt: skip
-    add("--output", type=Path, default=Path("report.html"), metavar="PATH", help="default: report.html")
-    add("--length", type=int, default=2048, help="word pieces of the document that are read (default: 2048)")
-    add("--partition", default="edge", metavar="NAME",
-        help="a name such as edge, node, metis, or module.Class of your own (default: edge)")  # fmt: skip
-    add("-k", type=int, default=16, help="number of circles (default: 16)")
-    add("--sparsity", type=float, default=0.93, help="share of pairs that are no friends (default: 0.93)")
-    add("--window", type=int, default=128, help="word pieces of a passage (default: 128)")
-    add("--backbone", help="BERT of tokenizer and dynamic centrality (default: the model's, else minilm)")
-    add("--model", metavar="FOLDER", help="a model that save_pretrained wrote: scores with and without each circle")
-    add("--model-class", default="Socialformer", metavar="NAME", help="its class in socialgraph.nn "
-        "(default: Socialformer)")  # fmt: skip
-    add("--seed", type=int, default=0, help="of the coins that draw the edges (default: 0)")
-    add("--open", action="store_true", help="open the page in the browser")
-    return result
 
 
 def write(options: argparse.Namespace) -> Path:
@@ -214,7 +144,3 @@ def load_model(folder: str, name: str) -> nn.BertRanker:
     if not (isinstance(kind, type) and issubclass(kind, nn.BertRanker)):
         raise OptionError(f"--model-class: socialgraph.nn has no model {name!r}")
     return kind.from_pretrained(folder).eval()
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,1 @@
+"""How a partition is judged before anything is trained: by what its circles hold, and by how they read."""

@@ -1,0 +1,126 @@
+"""Level 1, evidence: which words of the known answer do the circles hold, above chance? Nothing reads them.
+
+Of each question and its relevant document, where the answer's place is known, with E the answer's word pieces and N
+the document's:
+
+* ``lift``: the share of E that is in a circle less the share of N that is. Circles of random members have 0.
+* ``best circle``, ``best two``: the share of E in the circle that holds most of it, and in the first two of that order.
+  A model that scores circles one by one can find no more than the former.
+* ``run``: mean length of neighbours in the text that stand together in a circle: what BERT gets to read in one piece.
+
+Questions whose answer begins behind the word pieces that are read are not asked. Questions about one document are not
+independent, so intervals and tests count documents (``clusters``).
+"""
+
+from __future__ import annotations
+
+import time
+
+import torch
+from omegaconf import DictConfig
+from torch import Tensor
+from torch_geometric.data import Data
+from torch_geometric.utils import cumsum, index_to_mask, scatter
+from tqdm import tqdm
+
+from lab.evidence import Evidence, evidence_of
+from lab.levels.measured import Measured, in_batches
+from lab.plan import Run
+from lab.recipe import Recipe
+from lab.task import Task, Tasks
+from socialgraph.data import Tokens, WeightCache
+from socialgraph.data.collection import hash_fraction
+from socialgraph.data.graph import circle_document, circle_size
+from socialgraph.errors import InputError
+
+
+def look(run: Run, tasks: Tasks) -> Measured:
+    """Gather the circles of the relevant documents and say what of the evidence they hold.
+
+    Raises:
+        InputError: no question of the split has evidence that is known.
+    """
+    began, task = time.perf_counter(), tasks.of(run.config)
+    recipe = Recipe(run.config.recipe)
+    builder = recipe.builder(run.config, task, WeightCache.at())
+    split = next(iter(task.tests))
+    places = known_places(run.config, task, split, builder.tokens, run.amount)
+    queries = task.collection[split].queries
+    pairs = [(query_id, queries[query_id], place.document_id) for query_id, place in places.items()]
+    found: dict[str, dict[str, float]] = {}
+    bar = tqdm(total=len(pairs), desc=f"evidence, {run.row.label}", unit="doc", leave=False, disable=None)
+    for batch in in_batches(builder, pairs, run.config.trainer.token_budget):
+        graph = builder(batch)
+        bounds = torch.tensor([[places[query_id].start, places[query_id].end] for query_id, _, _ in batch])
+        for name, values in measures(graph, bounds.to(graph.batch.device)).items():
+            found.setdefault(name, {}).update(zip((q for q, _, _ in batch), values.tolist(), strict=True))
+        bar.update(len(batch))
+    bar.close()
+    clusters = {query_id: place.document_id for query_id, place in places.items()}
+    return Measured(recipe.name, found, time.perf_counter() - began, len(pairs), clusters)
+
+
+def known_places(config: DictConfig, task: Task, split: str, tokens: Tokens, amount: int) -> dict[str, Evidence]:
+    """Return where the evidence of some of a split's questions stands, in word pieces of title and text.
+
+    Of those that are read so far the questions with the lowest hash are asked.
+
+    Raises:
+        InputError: there is none.
+    """
+    where, asked = evidence_of(config.data.label, task.collection, config.data.get("path", ".")), task.collection[split]
+    places: dict[str, Evidence] = {}
+    for query_id in sorted(asked.queries, key=hash_fraction):
+        place = where.get(query_id)
+        if place is not None and asked.qrels.get(query_id, {}).get(place.document_id, 0) > 0 and len(places) < amount:
+            title = task.collection.documents[place.document_id].title or ""
+            before = len(tokens.tokenizer(title, add_special_tokens=False, verbose=False)["input_ids"])
+            if place.start + before < tokens.max_document_length:
+                places[query_id] = Evidence(place.document_id, place.start + before, place.end + before)
+    if not places:
+        raise InputError(
+            f"{config.data.label}, split {split}: where the evidence stands is known of no question; "
+            "level=reading goes without"
+        )
+    return places
+
+
+def measures(graph: Data, bounds: Tensor) -> dict[str, Tensor]:
+    """Return the measures of each document, each ``[B]``, see the module.
+
+    Args:
+        graph: a batch with circles.
+        bounds: the evidence's first node in its document and the one behind the last, ``[B, 2]``.
+    """
+    batch, number = graph.batch, bounds.size(0)
+    length = torch.bincount(batch, minlength=number)
+    place = torch.arange(batch.numel(), device=batch.device) - cumsum(length)[batch]
+    evidence = (place >= bounds[batch, 0]) & (place < bounds[batch, 1])
+    asked = torch.bincount(batch[evidence], minlength=number).clamp(min=1)
+    (node, circle), document, size = graph.circle_index, circle_document(graph), circle_size(graph)
+    held = scatter(evidence[node].long(), circle, dim_size=document.numel(), reduce="sum")
+
+    def share(circles: Tensor) -> Tensor:
+        """Return the share of the evidence that these circles hold together, ``[B]``."""
+        inside = index_to_mask(node[circles[circle]], batch.numel()) & evidence
+        return torch.bincount(batch[inside], minlength=number) / asked
+
+    everywhere = index_to_mask(node, batch.numel())
+    words = torch.bincount(batch[everywhere], minlength=number) / length.clamp(min=1)
+    order = torch.argsort(held, descending=True, stable=True)
+    order = order[torch.argsort(document[order], stable=True)]
+    rank = torch.empty_like(order)
+    per_document = torch.bincount(document, minlength=number)
+    rank[order] = torch.arange(order.numel(), device=order.device) - cumsum(per_document)[document]
+    breaks = torch.ones_like(node, dtype=torch.bool)  # where a run of neighbours begins
+    breaks[1:] = (node.diff() != 1) | (circle.diff() != 0)
+    members = scatter(size, document, dim_size=number, reduce="sum")
+    runs = torch.bincount(batch[node[breaks]], minlength=number)
+    return {
+        "lift": share(torch.ones_like(document, dtype=torch.bool)) - words,
+        "best circle": share(rank < 1),
+        "best two": share(rank < 2),
+        "run": members / runs.clamp(min=1),
+        "sequences": per_document.float(),
+        "words": members.float(),
+    }

@@ -1,0 +1,137 @@
+"""Level 2, reading: a sentence encoder and a reader score every circle as it stands, and nothing is trained.
+
+The words of a circle, in the order of the text, are a sequence. The encoder (``sentence_backbone``) takes the cosine of
+its vector and the query's; the reader (``backbone``) reads it together with the query, its score is that of [CLS]. A
+document has the mean of its circles' scores, or the largest one. Only questions with a relevant document among their
+candidates are asked: no order of the others is better than another.
+
+A strategy is compared with others of the same number of sequences for each document (k), which is what BERT's time goes
+into.
+"""
+
+from __future__ import annotations
+
+import time
+
+import torch
+from omegaconf import DictConfig
+from torch import Tensor
+from torch_geometric.data import Data
+from torch_geometric.utils import scatter
+from tqdm import tqdm
+
+from lab.levels.measured import Measured, in_batches
+from lab.levels.scores import KeptScores, Reader
+from lab.plan import Run
+from lab.recipe import Recipe, bf16, device
+from lab.task import Task, Tasks, sampled
+from socialgraph import ranking
+from socialgraph.backbone import load_tokenizer
+from socialgraph.data import Split, WeightCache
+from socialgraph.data.collection import Run as Ranking
+from socialgraph.data.files import cache_folder
+from socialgraph.data.graph import circle_document
+from socialgraph.errors import InputError, OptionError
+from socialgraph.nn import MaxP, SentenceEncoder
+from socialgraph.nn.sequences import circle_sequences
+from socialgraph.ranking.identity import weights_digest
+
+
+def read(run: Run, tasks: Tasks) -> Measured:
+    """Score the candidates of some questions by their circles.
+
+    Raises:
+        InputError: no question of the split has a relevant document among its candidates.
+        OptionError: the encoder has other word pieces than the reader.
+    """
+    began, task, config = time.perf_counter(), tasks.of(run.config), run.config
+    recipe, asked = Recipe(config.recipe), questions(config, task, run.amount)
+    builder = recipe.builder(config, task, WeightCache.at())
+    readers = {"encoder": encoder(config), "reader": reader(config)}
+    pairs = [(q, asked.queries[q], d) for q, scores in (asked.candidates or {}).items() for d in scores]
+    runs: dict[str, Ranking] = {f"{name} {how}": {} for name in readers for how in ("mean", "max")}
+    sequences: dict[str, float] = dict.fromkeys(asked.queries, 0.0)
+    bar = tqdm(total=len(pairs), desc=f"reading, {run.row.label}", unit="doc", leave=False, disable=None)
+    with torch.inference_mode():
+        for batch in in_batches(builder, pairs, config.trainer.token_budget):
+            graph = builder(batch)
+            document = circle_document(graph).cpu()
+            for name, scored in readers.items():
+                score = scored(graph)
+                for how in ("mean", "max"):
+                    pooled = pool(score, document, len(batch), how).tolist()
+                    for (query, _, candidate), value in zip(batch, pooled, strict=True):
+                        runs[f"{name} {how}"].setdefault(query, {})[candidate] = value
+            circles = torch.bincount(document, minlength=len(batch)).tolist()
+            for (query, _, _), amount in zip(batch, circles, strict=True):
+                sequences[query] += amount / len(asked.candidates[query])
+            bar.update(len(batch))
+    bar.close()
+    for scored in readers.values():
+        scored.save()
+    measures = {
+        f"{measure} {name}": values
+        for name, ordered in runs.items()
+        for measure, values in ranking.evaluate(asked.qrels, ordered, ["RR@10", "nDCG@10"]).per_query.items()
+    }
+    measures["sequences"] = sequences
+    return Measured(recipe.name, measures, time.perf_counter() - began, len(pairs), ranked=runs["encoder mean"])
+
+
+def questions(config: DictConfig, task: Task, amount: int) -> Split:
+    """Return some questions of the test split with a relevant candidate, those with the lowest hash."""
+    name = next(iter(task.tests))
+    asked = sampled(task.collection[name], amount, config.data.depth, answerable=True)
+    if not asked.queries:
+        raise InputError(f"{config.data.label}, split {name}: no question has a relevant document among its candidates")
+    return asked
+
+
+def pool(score: Tensor, document: Tensor, count: int, how: str) -> Tensor:
+    """Return the mean or the largest of each document's scores, ``[count]``; what has no circle comes last."""
+    pooled = scatter(score.double(), document, dim_size=count, reduce=how)
+    return torch.where(torch.bincount(document, minlength=count) > 0, pooled, -1e4)
+
+
+def encoder(config: DictConfig) -> KeptScores:
+    """Return what gives each circle the cosine of its text and the query.
+
+    Raises:
+        OptionError: the encoder has other word pieces than the reader.
+    """
+    if load_tokenizer(config.sentence_backbone).get_vocab() != load_tokenizer(config.backbone).get_vocab():
+        raise OptionError(
+            f"sentence_backbone={config.sentence_backbone} has other word pieces than the backbone {config.backbone}, "
+            "so it cannot read the same circles"
+        )
+    model = SentenceEncoder.from_backbone(config.sentence_backbone)
+
+    def cosine(graph: Data) -> Tensor:
+        query, text = model.encode_queries(graph).token[:, 0], model.encode(graph)
+        return (query[text.document] * text.token).sum(-1)
+
+    return kept(model, cosine, config)
+
+
+def reader(config: DictConfig) -> KeptScores:
+    """Return what gives each circle the score of [CLS], having read it together with the query."""
+    model = MaxP.from_backbone(config.backbone)
+
+    def score(graph: Data) -> Tensor:
+        sequences = circle_sequences(graph, model.cls_token_id, model.sep_token_id, leader="cls")
+        return model.score(model.leaders(sequences)).squeeze(-1)
+
+    return kept(model, score, config)
+
+
+def kept(model: torch.nn.Module, score: Reader, config: DictConfig) -> KeptScores:
+    """Return a model's scores, kept under the digest of its weights."""
+    model.eval().to(device())
+    half = bf16(config)
+
+    def scored(graph: Data) -> Tensor:
+        with torch.autocast(device(), torch.bfloat16, enabled=half):
+            return score(graph)
+
+    name = f"{type(model).__name__}-{weights_digest(model)[:16]}{'-bf16' * half}.safetensors"
+    return KeptScores(cache_folder() / "sequences" / name, scored)

@@ -1,0 +1,100 @@
+"""Which runs a level of compare.py has, and how its table is made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import comb
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from lab.by_query import write_sections
+from lab.comparison import Comparison
+from lab.levels.reading import questions
+from lab.plan import Row, Run, composed, identity, named_run, typed_for_rows
+from lab.product import sources
+from lab.task import Tasks
+from socialgraph.data import Split
+from socialgraph.errors import OptionError
+
+LEVELS = ("evidence", "reading", "training")
+
+
+def levels_of(config: DictConfig) -> list[str]:
+    """Return the levels that are wanted, from cheap to dear.
+
+    Raises:
+        OptionError: there is no such level.
+    """
+    wanted = [config.level] if isinstance(config.level, str) else list(config.level)
+    for level in wanted:
+        if level not in LEVELS:
+            raise OptionError(f"level={level}: there are {', '.join(LEVELS)}")
+    return [level for level in LEVELS if level in wanted]
+
+
+def settings_of(config: DictConfig, level: str) -> DictConfig:
+    """Return the command's configuration with the measures and the report of a level."""
+    own = config.levels.get(level, {})
+    return OmegaConf.merge(config, {key: own[key] for key in ("measures", "report") if key in own})
+
+
+def level_runs(config: DictConfig, level: str, rows: Sequence[Row], folder: Path) -> list[Run]:
+    """Return the runs of a level: every row with every seed."""
+    training = level == "training"
+    before = [f"measures={list(config.measures)}", *config.size.overrides]
+    if training:
+        before += [f"document_length={config.size.compared}", f"++partition.k={config.size.compared_circles}"]
+    else:
+        before += config.levels.overrides
+    runs = []
+    for row in rows:
+        for seed in config.seeds:
+            one = composed([*before, *typed_for_rows(), *row.overrides, f"seed={seed}"], row.label)
+            if training:
+                also = {"sample": config.sample, "sources": sources(one)}
+                runs.append(named_run(row, one, folder, also, described=config.sample))
+            else:
+                amount = config.levels[level].amount
+                run = named_run(row, one, folder, kind=level, amount=amount)
+                run.identities = {split: depends_on(one, level, amount) for split in run.identities}
+                runs.append(run)
+    return runs
+
+
+def depends_on(one: DictConfig, level: str, amount: int) -> dict[str, Any]:
+    """Return what a result of a level that trains nothing depends on."""
+    whole = identity(one)
+    kept = {key: whole[key] for key in ("data", "query_length", "seed", "backbone")}
+    kept["recipe"] = {key: whole["recipe"][key] for key in ("edges", "circles", "document_length")}
+    if level == "reading":
+        kept["sentence_backbone"] = one.sentence_backbone
+    return kept | {"level": level, "amount": amount, "sources": sources(one)}
+
+
+def sections(level: str, comparison: Comparison, run: Run, tasks: Tasks, folder: Path) -> str:
+    """Return what stands below the table of a level: its first measure by length and by where the evidence starts."""
+    if level == "training" or not comparison.lines:
+        return ""
+    task = tasks.of(run.config)
+    by_query = write_sections(comparison, run.config, task, next(iter(task.tests)), folder)
+    if level == "evidence":
+        return by_query
+    chance = random_reciprocal_rank(questions(run.config, task, run.amount))
+    return f"\nA random order of the candidates has RR@10 {chance:.4f}.\n{by_query}"
+
+
+def random_reciprocal_rank(split: Split, cut: int = 10) -> float:
+    """Return the mean reciprocal rank of a random order of the candidates, by the chance of each first place.
+
+    With r of n candidates relevant the first of them is at place k with the chance C(n - k, r - 1) / C(n, r).
+    """
+    values = []
+    for query, candidates in (split.candidates or {}).items():
+        n, grades = len(candidates), split.qrels.get(query, {})
+        r = sum(grades.get(document, 0) > 0 for document in candidates)
+        chances = (comb(n - k, r - 1) / (k * comb(n, r)) for k in range(1, min(cut, n) + 1)) if r else ()
+        values.append(sum(chances))
+    return fmean(values)

@@ -1,0 +1,168 @@
+"""The command ``socialgraph``: rank texts, look at a document. What is slow to import waits until it is needed."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from socialgraph.errors import InputError, SocialgraphError, shown
+
+_ABOUT = """\
+Rank long documents, and look at their social graphs.
+
+  socialgraph rank --query "copy a file" notes.txt manual.txt
+  socialgraph inspect --query "copy a file" --document library/shutil --open
+"""
+
+_RANK = """\
+examples:
+  # files, best first
+  socialgraph rank --query "copy a file with its permissions" notes/*.txt
+
+  # one text in a line, from another program; the three best
+  grep -rh copy manuals | socialgraph rank --query "copy a file" --top 3 -
+
+  # a ranker that Ranker.save_pretrained wrote, or one of the hub
+  socialgraph rank --query "..." --ranker path/to/ranker notes/*.txt
+
+In Python: socialgraph.Ranker, see docs/ranker.md.
+"""
+
+_INSPECT = """\
+examples:
+  # a document of the built-in collection (the documentation of this Python)
+  socialgraph inspect --query "copy a file with its permissions" --document library/shutil --open
+
+  # a text of your own, the paper's other partition, eight circles
+  socialgraph inspect --query "what is a social graph" --file notes.txt --partition node -k 8
+
+  # other collections: any of ir_datasets, or a folder with corpus.jsonl and queries.<split>.tsv
+  socialgraph inspect --query "measurement of plasma" --document 42 --collection irds:vaswani
+  socialgraph inspect --query "..." --document D7 --collection my/collection --output D7.html
+
+  # a partition of your own, from my_module.py in this folder
+  socialgraph inspect --query "..." --document library/shutil --partition my_module.MyPartition
+
+  # what each circle is worth to a model that `make run` trained
+  socialgraph inspect --query "..." --document library/shutil --model outputs/.../models/Socialformer-edge
+
+The page is one file that opens without network. docs/report.md says how to read it.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the program; mistakes that a user can make become one line and exit status 1."""
+    options = parser().parse_args(arguments)
+    try:
+        options.run(options)
+    except SocialgraphError as error:
+        _stop(str(error))
+    except OSError as error:
+        _stop(f"{error.filename or getattr(options, 'output', '')}: {error.strerror or error}")
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    kind = argparse.RawDescriptionHelpFormatter
+    result = argparse.ArgumentParser("socialgraph", description=_ABOUT, formatter_class=kind)
+    result.add_argument("--version", action="store_true", help="print the version")
+    result.set_defaults(run=_version_or_help)
+    commands = result.add_subparsers(title="commands", metavar="COMMAND")
+    _add_rank(
+        commands.add_parser("rank", help="order texts for a query", epilog=_RANK, formatter_class=kind,
+            description="Print the score and name of each text, best first.")
+    )  # fmt: skip
+    _add_inspect(
+        commands.add_parser("inspect", help="draw a document's social graph", epilog=_INSPECT, formatter_class=kind,
+            description="Draw a document's social graph for a query and write it as one HTML page: the text with its "
+            "circles, every word's friends, statistics, and what each circle is worth to a model.")
+    )  # fmt: skip
+    return result
+
+
+def _add_rank(result: argparse.ArgumentParser) -> None:
+    add = result.add_argument
+    add("texts", nargs="+", metavar="FILE", help="text files (UTF-8); - for lines of the standard input, each a text")
+    add("--query", required=True, metavar="TEXT", help="the query's text")
+    add("--ranker", default="minilm-reader", metavar="NAME",
+        help="a folder, a hub id, or minilm-reader, which comes along (default)")  # fmt: skip
+    add("--top", type=int, metavar="N", help="print the best N only")
+    add("--batch-size", type=int, default=16_384, metavar="N",
+        help="word pieces of texts that are scored together (default: 16384)")  # fmt: skip
+    result.set_defaults(run=_rank)
+
+
+def _add_inspect(result: argparse.ArgumentParser) -> None:
+    add = result.add_argument
+    add("--query", required=True, metavar="TEXT", help="the query's text")
+    document = result.add_mutually_exclusive_group(required=True)
+    document.add_argument("--document", metavar="ID", help="id of a document of the collection")
+    document.add_argument("--file", type=Path, metavar="PATH", help="a text file (UTF-8) instead of a document")
+    add("--collection", default="pydocs", metavar="NAME",
+        help="pydocs, irds:ID or a folder; its documents tell how common each word is (default: pydocs)")  # fmt: skip
+    add("--output", type=Path, default=Path("report.html"), metavar="PATH", help="default: report.html")
+    add("--length", type=int, default=2048, help="word pieces of the document that are read (default: 2048)")
+    add("--partition", default="edge", metavar="NAME",
+        help="a name such as edge, node, metis, or module.Class of your own (default: edge)")  # fmt: skip
+    add("-k", type=int, default=16, help="number of circles (default: 16)")
+    add("--sparsity", type=float, default=0.93, help="share of pairs that are no friends (default: 0.93)")
+    add("--window", type=int, default=128, help="word pieces of a passage (default: 128)")
+    add("--backbone", help="BERT of tokenizer and dynamic centrality (default: the model's, else minilm)")
+    add("--model", metavar="FOLDER", help="a model that save_pretrained wrote: scores with and without each circle")
+    add("--model-class", default="Socialformer", metavar="NAME", help="its class in socialgraph.nn "
+        "(default: Socialformer)")  # fmt: skip
+    add("--seed", type=int, default=0, help="of the coins that draw the edges (default: 0)")
+    add("--open", action="store_true", help="open the page in the browser")
+    result.set_defaults(run=_inspect)
+
+
+def _version_or_help(options: argparse.Namespace) -> None:
+    from socialgraph import __version__
+
+    print(__version__) if options.version else parser().print_help()
+
+
+def _rank(options: argparse.Namespace) -> None:
+    texts = texts_of(options.texts)  # first what may be mistyped, then what takes time
+    print("socialgraph: loading PyTorch and transformers ...", file=sys.stderr, flush=True)
+    from socialgraph.ranker import Ranker
+
+    ranker = Ranker.from_pretrained(options.ranker)
+    for name, score in ranker.rank(options.query, texts, options.top, options.batch_size):
+        print(f"{score:.4f}\t{shown(name)}")
+
+
+def texts_of(names: Sequence[str]) -> dict[str, str]:
+    """Return texts by the name of their file, or by their line of the standard input.
+
+    Raises:
+        InputError: a file is not UTF-8.
+    """
+    texts: dict[str, str] = {}
+    for name in names:
+        try:
+            if name == "-":
+                texts |= {f"line {number}": line for number, line in enumerate(sys.stdin.read().splitlines(), 1)}
+            else:
+                texts[name] = Path(name).read_text("utf-8")
+        except UnicodeDecodeError as error:
+            raise InputError(f"{name}: not UTF-8 text ({error.reason} at byte {error.start})") from error
+    return texts
+
+
+def _inspect(options: argparse.Namespace) -> None:
+    from socialgraph.inspect.command import write
+
+    path = write(options)
+    print(f"{shown(str(path))} ({path.stat().st_size / 1e6:.1f} MB); open it in a browser")
+    if options.open:
+        import webbrowser
+
+        webbrowser.open(path.as_uri())
+
+
+def _stop(message: str) -> None:
+    sys.exit(shown(f"error: {message}"))
+

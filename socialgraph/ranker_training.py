@@ -1,0 +1,86 @@
+"""How a ranker learns, and how it is measured."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from torch.utils.data import Subset
+
+from socialgraph import ranking
+from socialgraph.data import Collection, TrainingGroups
+from socialgraph.errors import OptionError
+from socialgraph.recipes.stages import stages
+
+if TYPE_CHECKING:
+    from socialgraph.ranker import Ranker
+
+#: documents that BM25 retrieves for a query without candidates
+DEPTH = 100
+
+
+def fit(
+    ranker: Ranker, collection: Collection, groups: int | None, negatives: int, dev: ranking.Dev | None,
+    folder: str | PathLike[str] | None, options: Mapping[str, Any],
+) -> None:  # fmt: skip
+    """Train a ranker, see :meth:`socialgraph.Ranker.fit`."""
+    training = ranker.recipe["training"]
+    if training is None:
+        raise OptionError(f"recipe {ranker.recipe['name']} learns nothing")
+    collection, seed = with_candidates(collection, "train"), ranker.recipe["seed"]
+    split = collection["train"]
+    drawn = TrainingGroups(split, groups or len(split.queries), negatives, seed)
+    builder = ranker.count(collection).builder(collection)
+    log: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() if folder is None else nullcontext(folder) as place:
+        for stage, part in stages(ranker.recipe["stages"], len(drawn)):
+            log += ranking.train(
+                ranker.model, builder, Subset(drawn, part), split.queries, Path(place) / (stage or ""),  # type: ignore[arg-type]
+                loss=training["loss"], head_learning_rate=training["head_learning_rate"], stage=stage,
+                resume=folder is not None, dev=dev, seed=seed, use_cpu=ranker.device.type == "cpu",
+                **{**training["arguments"], **options},
+            )  # fmt: skip
+    ranker.model.eval()
+    ranker.history = {"training": {  # measures, if there were any, were of other weights
+        "collection": collection.name, "queries": len(drawn.query_ids), "groups": len(drawn), "negatives": negatives,
+        "loss": training["loss"], "options": {name: str(value) for name, value in options.items()},
+        "steps": max(int(line.get("step", 0)) for line in log),
+    }}  # fmt: skip
+
+
+def evaluate(
+    ranker: Ranker, collection: Collection, split: str, measures: Sequence[str], batch_size: int, progress: bool
+) -> ranking.Evaluation:
+    """Measure a ranker, see :meth:`socialgraph.Ranker.evaluate`."""
+    collection = with_candidates(collection, split)
+    part, builder = collection[split], ranker.builder(collection)
+    run = ranking.rerank(ranker.model, builder, part.queries, part.candidates or {}, batch_size, progress=progress)
+    found = ranking.evaluate(part.qrels, run, measures)
+    means = {name: interval(list(values.values())) for name, values in found.per_query.items()}
+    told = ranker.history.setdefault("measures", {})
+    told[f"{collection.name}, {split}"] = {"queries": len(part.qrels), "means": means}
+    return found
+
+
+def with_candidates(collection: Collection, split: str) -> Collection:
+    """Return the collection; where the split has no candidates, those that BM25 retrieves."""
+    if collection[split].has_candidates:
+        return collection
+    return ranking.retrieve_candidates(collection, ranking.BM25(), DEPTH)
+
+
+def interval(values: Sequence[float]) -> tuple[float, float | None, float | None]:
+    """Return the mean, and the bounds of its interval at 95 % confidence (Student's t); of one value it has none."""
+    from scipy.stats import t
+
+    mean = float(np.mean(values))
+    if len(values) < 2:
+        return mean, None, None
+    reach = float(t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / math.sqrt(len(values)))
+    return mean, mean - reach, mean + reach

@@ -1,0 +1,33 @@
+"""Mistakes of a user end in one line, which says what the class said."""
+
+import re
+
+import pytest
+from commands import EXPERIMENTS
+from hydra import compose, initialize_config_dir
+from hydra.utils import instantiate
+
+
+@pytest.fixture(autouse=True)
+def _path(monkeypatch):
+    monkeypatch.syspath_prepend(str(EXPERIMENTS))
+
+
+def composed(*overrides):
+    with initialize_config_dir(str(EXPERIMENTS / "conf"), version_base="1.3"):
+        return compose("config", list(overrides))
+
+
+def test_an_error_inside_a_class_is_told_whole(tiny_bert):
+    from lab.command import one_line_errors
+    from lab.recipe import Recipe
+
+    config = composed("recipe=maxp", f"model.backbone={tiny_bert[0]}", "+recipe.model.depth=3")
+    for make in (lambda: instantiate(config.recipe.model), Recipe(config.recipe).model):
+        with pytest.raises(SystemExit) as stopped, one_line_errors():
+            make()
+        assert re.match(r"error: .*socialgraph\.nn.*from_backbone.*'depth'", str(stopped.value))
+        assert "\n" not in str(stopped.value)
+    config = composed("++recipe.circles._target_=no_such_module.Nope")
+    with pytest.raises(SystemExit, match=r"error: no_such_module\.Nope: No module named"), one_line_errors():
+        Recipe(config.recipe)

@@ -1,0 +1,181 @@
+"""The levels of compare.py: their numbers written out, scores that are kept, and the tables."""
+
+import csv
+import itertools
+from statistics import fmean
+
+import pytest
+import scipy.stats
+import torch
+from commands import EXPERIMENTS
+from torch_geometric.data import Batch
+
+from socialgraph.data import Split
+from socialgraph.data.graph import gather
+from socialgraph.partition import Partition, RandomCircles, Whole, Windows
+from socialgraph.testing.documents import document
+
+
+@pytest.fixture(autouse=True)
+def _path(monkeypatch):
+    monkeypatch.syspath_prepend(str(EXPERIMENTS))
+
+
+def batch_of(sizes, partition: Partition | None = None, query=(13,), step=7):
+    """A batch of documents of these sizes with the circles of a partition; with step 0 all begin alike."""
+    graphs = [document([10 + (step * n + i * i) % 50 for i in range(size)], list(query), [1.0] * size)
+              for n, size in enumerate(sizes)]  # fmt: skip
+    batch = Batch.from_data_list(graphs)
+    circles, leader = (partition or Windows(8))(torch.empty(2, 0, dtype=torch.long), batch.batch, batch.num_graphs)
+    gather(batch, circles, leader, torch.ones_like(leader, dtype=torch.bool))
+    return batch
+
+
+def written_out(length, circles, start, end):
+    """The measures of one document, by their definitions."""
+    evidence = set(range(start, min(end, length)))
+    union = set().union(*map(set, circles)) if circles else set()
+    most = sorted(circles, key=lambda circle: -len(evidence & set(circle)))  # of equals the first
+    held = [len(evidence & set().union(*most[:amount])) for amount in (1, 2)]
+    runs = sum(sum(i - 1 not in circle for i in circle) for circle in map(set, circles))
+    members = sum(map(len, circles))
+    return {
+        "lift": len(union & evidence) / len(evidence) - len(union) / length,
+        "best circle": held[0] / len(evidence),
+        "best two": held[1] / len(evidence),
+        "run": members / max(1, runs),
+        "sequences": len(circles),
+        "words": members,
+    }
+
+
+@pytest.mark.parametrize("partition", [Windows(8, k=3), Whole(), Windows(5), RandomCircles(Windows(9, k=4), seed=3)])
+def test_what_circles_hold(partition):
+    from lab.levels.evidence import measures
+
+    sizes, places = (40, 9, 64, 1, 30), [(3, 12), (0, 4), (50, 90), (0, 1), (25, 28)]
+    batch = batch_of(sizes, partition)
+    found = measures(batch, torch.tensor(places))
+    start = 0
+    for number, (size, place) in enumerate(zip(sizes, places, strict=True)):
+        mine = (batch.batch[batch.leader_index] == number).nonzero().flatten().tolist()
+        circles = [(batch.circle_index[0, batch.circle_index[1] == c] - start).tolist() for c in mine]
+        for name, value in written_out(size, circles, *place).items():
+            assert float(found[name][number]) == pytest.approx(value, abs=1e-6), (number, name)
+        start += size
+
+
+def test_random_members_have_no_lift_and_whole_documents_none():
+    from lab.levels.evidence import measures
+
+    sizes = range(200, 320)
+    places = torch.tensor([[size // 2, size // 2 + 40] for size in sizes])
+    for partition, tolerance in ((RandomCircles(Windows(16, k=3)), 0.03), (Whole(), 1e-6)):
+        assert abs(float(measures(batch_of(sizes, partition), places)["lift"].mean())) < tolerance
+    start = torch.zeros_like(places)
+    start[:, 1] = 48
+    assert (measures(batch_of(sizes, Windows(16, k=3)), start)["lift"] > 0.7).all()
+
+
+def test_equal_sequences_are_read_once(tmp_path):
+    from lab.levels.scores import KeptScores, content
+
+    def length(graph):
+        return torch.bincount(graph.circle_index[1], minlength=graph.leader_index.numel()).float()
+
+    few, many = batch_of((40, 24), Windows(8, k=2)), batch_of((40, 24), Windows(8))
+    scores = KeptScores(tmp_path / "kept.safetensors", length)
+    assert scores(few).tolist() == [8.0] * 4
+    assert (scores.new, scores(many).tolist()) == (4, [8.0] * 8)
+    assert scores.new == 8
+    assert torch.equal(content(many)[[0, 1, 5, 6]], content(few))
+    assert not torch.isin(content(batch_of((40, 24), Windows(8), query=(14,))), content(many)).any()
+    assert not torch.isin(content(batch_of((40, 24), Windows(7))), content(many)).any()
+    scores.save()
+    again = KeptScores(tmp_path / "kept.safetensors", lambda graph: pytest.fail("everything is known"))
+    assert torch.equal(again(many), scores(many))
+    other = KeptScores(tmp_path / "other.safetensors", length)
+    assert other(batch_of((40, 40), Windows(8), step=0)).tolist() == [8.0] * 10  # one document, twice
+    assert other.new == 5
+    (tmp_path / "kept.safetensors").write_bytes(b"damaged")
+    assert KeptScores(tmp_path / "kept.safetensors", length)(few).tolist() == [8.0] * 4
+
+
+def test_a_random_order():
+    from lab.levels.runs import random_reciprocal_rank
+
+    def split(n, relevant):
+        names = [f"d{i}" for i in range(n)]
+        return Split({"q": "?"}, {"q": {f"d{i}": 1 for i in range(relevant)}}, {"q": dict.fromkeys(names, 1.0)})
+
+    for n, relevant, cut in ((5, 1, 10), (6, 2, 10), (6, 2, 3), (4, 4, 10)):
+        orders = itertools.permutations(range(n))
+        firsts = [min(place for place, d in enumerate(order, 1) if d < relevant) for order in orders]
+        expected = fmean(1 / place if place <= cut else 0.0 for place in firsts)
+        assert random_reciprocal_rank(split(n, relevant), cut) == pytest.approx(expected)
+
+
+class Tables:
+    """What stands in the two tables of a comparison."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __getitem__(self, level):
+        with open(self.folder / level / "table.csv", newline="") as file:
+            return {line["partition"]: line for line in csv.DictReader(file)}
+
+
+def test_two_levels_on_a_collection_with_evidence(budget, tmp_path, monkeypatch, capsys):
+    from commands import call
+    from lab.product import as_option
+
+    monkeypatch.chdir(tmp_path)
+    where = [f"data.root={tmp_path / 'data'}", f"sentence_backbone={budget[3].split('=')[1]}"]
+    kept = [one for one in budget if one.split("=")[0] in ("model.backbone", "window", "partition.max_size")]
+    typed = ["data=wtq", "data.splits.test=test_bal", "document_length=200", "trainer.bf16=false", "data.depth=8",
+             "bounds=[48,100]", *where, *kept]  # fmt: skip
+    call("compare", *as_option(["partition=edge,random,windows", *typed]))
+    tables = Tables(tmp_path / "experiments/results/wtq/test_bal/compare")
+    assert list(tables["evidence"]) == list(tables["reading"]) == ["edge", "random", "windows"]
+    windows = tables["evidence"]["windows"]
+    # the first eight windows of eight words: the answers, of three words, begin at 55, 67, 79 and 91
+    assert float(windows["best circle"]) == pytest.approx((2 / 3 + 0 + 0 + 0) / 4)  # at 55, 56 and 57
+    assert float(windows["best two"]) == pytest.approx(1 / 4)
+    assert float(windows["lift"]) == pytest.approx(fmean([1 - 64 / 110, -64 / 130, -64 / 150, -64 / 170]))
+    assert tables["evidence"]["edge"]["p of lift"] == ""
+    text = capsys.readouterr().out
+    assert text.index("| partition | lift |") < text.index("| partition | RR@10 encoder mean |")
+    assert f"A random order of the candidates has RR@10 {sum(1 / k for k in range(1, 9)) / 8:.4f}" in text
+    for name in ("encoder mean", "encoder max", "reader mean", "reader max"):
+        assert 1 / 8 <= float(tables["reading"]["edge"][f"RR@10 {name}"]) <= 1
+    folder = tables.folder
+    times = {file: file.stat().st_mtime_ns for file in folder.glob("*.json")}
+    assert len(times) == 6
+    call("compare", *as_option(["partition=edge,random,windows", *typed]))
+    assert {file: file.stat().st_mtime_ns for file in folder.glob("*.json")} == times
+
+
+def test_what_a_table_could_show(monkeypatch):
+    """A difference of that size is seen in four comparisons of five."""
+    from lab.columns import power_columns
+    from lab.comparison import Comparison, Line
+    from lab.plan import Row
+    from omegaconf import OmegaConf
+
+    test = {"to": ["a"], "measures": ["x"], "level": 0.05}
+    config = OmegaConf.create({"measures": ["x"], "report": {"significance": test}})
+    generator = torch.Generator().manual_seed(0)
+    noise = torch.randn(200, generator=generator)
+    noise = ((noise - noise.mean()) / noise.std()).tolist()
+    lines = [
+        Line(Row(name), [{"name": name, "measures": {"x": {f"q{i}": value * n for i, n in enumerate(noise)}}}])
+        for name, value in (("a", 0.0), ("b", 1.0))
+    ]
+    least, needed = power_columns(Comparison(config, lines))
+    found = least.value(lines[1])
+    shift = found * 200**0.5  # in standard errors
+    seen = 1 - scipy.stats.nct.cdf(scipy.stats.t.ppf(0.975, 199), 199, shift)
+    assert seen == pytest.approx(0.8, abs=0.005)
+    assert needed.value(lines[1]) == pytest.approx(200 * (found / 0.05) ** 2, abs=1)
+    assert least.value(lines[0]) is None

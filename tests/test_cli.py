@@ -1,0 +1,100 @@
+"""The command ``socialgraph``: quick where nothing is computed, one line for a mistake, and the scores of a Ranker."""
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from commands import write_tales
+
+import socialgraph
+from socialgraph import Ranker
+from socialgraph.cli import main, parser
+
+TEXTS = {"a.txt": "w1 w2 w3", "b.txt": "w4 w5\nw6", "c.txt": "w7"}
+
+
+@pytest.fixture
+def world(tmp_path, monkeypatch):
+    """A folder with texts and a ranker; the program runs in it."""
+    monkeypatch.chdir(tmp_path)
+    write_tales(tmp_path)
+    for name, text in TEXTS.items():
+        Path(name).write_text(text)
+    Path("latin1.txt").write_bytes(b"caf\xe9")
+    Ranker.from_recipe("maxp", backbone="bert", document_length=50).save_pretrained("ranker")
+
+
+def test_files_are_ranked_as_by_a_ranker(world, capsys, monkeypatch):
+    expected = Ranker.from_pretrained("ranker").rank("w1 w4", TEXTS)
+    main(["rank", "--query", "w1 w4", "--ranker", "ranker", *TEXTS])
+    assert capsys.readouterr().out == "".join(f"{score:.4f}\t{name}\n" for name, score in expected)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("w1 w2 w3\nw7\n"))
+    main(["rank", "--query", "w1 w4", "--ranker", "ranker", "--top", "1", "-"])
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.split("\t")[1] in ("line 1", "line 2")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["a.txt", "none.txt"], "error: none.txt: No such file"),
+        (["latin1.txt"], "error: latin1.txt: not UTF-8 text"),
+        (["a.txt", "--ranker", "bert"], "error: bert: no ranker.json"),
+        (["a.txt", "--batch-size", "0"], "error: token_budget must be at least 1"),
+    ],
+)
+def test_mistakes_take_one_line(world, arguments, told):
+    with pytest.raises(SystemExit) as stopped:
+        main(["rank", "--query", "w1", *(["--ranker", "ranker"] if "--ranker" not in arguments else []), *arguments])
+    assert str(stopped.value).startswith(told)
+    assert "\n" not in str(stopped.value)
+
+
+def test_help_lists_every_option(capsys):
+    main([])
+    assert "socialgraph rank --query" in capsys.readouterr().out
+    (commands,) = (action.choices for action in parser()._actions if action.choices)
+    assert set(commands) == {"rank", "inspect"}
+    for name, command in commands.items():
+        with pytest.raises(SystemExit) as stopped:
+            main([name, "--help"])
+        assert stopped.value.code == 0
+        told = capsys.readouterr().out
+        for action in command._actions:
+            assert all(option in told for option in action.option_strings)
+            assert action.help
+        assert told.count(f"socialgraph {name} --query") >= 3
+    main(["--version"])
+    assert capsys.readouterr().out.strip() == socialgraph.__version__
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import socialgraph; dir(socialgraph)",
+        "from socialgraph.cli import main; main([])",
+        "from socialgraph.cli import texts_of; texts_of([])",
+        "import contextlib\nfrom socialgraph.cli import main\n"
+        "with contextlib.suppress(SystemExit): main(['rank', '--qery'])",
+        "import contextlib\nfrom socialgraph.cli import main\n"
+        "with contextlib.suppress(SystemExit): main(['rank', '--query', 'a', 'no such file'])",
+    ],
+)  # fmt: skip
+def test_nothing_slow_is_imported_for_help_and_mistakes(code):
+    program = f"{code}\nimport sys\nprint([name for name in ('torch', 'transformers', 'numpy') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment())
+    assert done.stdout.splitlines()[-1] == "[]", done.stderr
+
+
+def test_ranking_imports_neither_the_trainer_nor_what_draws():
+    slow = {"transformers.trainer", "matplotlib", "scipy.stats", "ir_measures"}
+    program = f"import sys, socialgraph.ranker\nprint(sorted(set(sys.modules) & {slow!r}))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment())
+    assert done.stdout.splitlines()[-1] == "[]", done.stderr
+
+
+def environment():
+    return os.environ | {"PYTHONPATH": str(Path(socialgraph.__file__).parents[1])}
