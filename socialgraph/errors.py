@@ -1,5 +1,9 @@
 """What can go wrong, said in one line that tells what to do."""
 
+import inspect
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from numbers import Integral
 
 
@@ -39,6 +43,47 @@ class LawError(SocialgraphError, AssertionError):
 
     def __init__(self, strategy: object, law: str, where: str, offence: str) -> None:
         super().__init__(f"{strategy!r} breaks the law {law!r} on the graph {where!r}: {offence}")
+
+
+def law_name(law: Callable[..., object]) -> str:
+    """Return a law's name: its function's."""
+    return law.__name__.replace("_", " ")
+
+
+def is_own(strategy: object) -> bool:
+    """Whether the class of a strategy is the user's own, none of this package."""
+    return type(strategy).__module__.split(".")[0] != "socialgraph"
+
+
+@contextmanager
+def blaming(strategy: object, where: str) -> Iterator[None]:
+    """Turn whatever a class of the user's own raises into one line that names class, file and line.
+
+    Args:
+        strategy: the partition or pattern that is asked inside.
+        where: name of the graph or document.
+
+    Raises:
+        LawError: in place of what was raised, which is its cause.
+    """
+    try:
+        yield
+    except SocialgraphError:
+        raise
+    except Exception as error:
+        if not is_own(strategy):
+            raise
+        raise LawError(strategy, "every graph gets an answer", where, raised(strategy, error)) from error
+
+
+def raised(strategy: object, error: Exception) -> str:
+    """Return what a strategy has raised, and in which line of its own file."""
+    at = ""
+    with suppress(TypeError, OSError):  # typed into a notebook, say
+        file = inspect.getfile(type(strategy))
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+        at = f" ({file}:{lines[-1]})" if lines else ""
+    return f"it raises {type(error).__name__}: {first_line(error)}{at}"
 
 
 def is_whole(value: object, low: int) -> bool:

@@ -35,7 +35,15 @@ class Pairs(Partition):
         return torch.stack([member, torch.arange(leader.numel()).repeat_interleave(2)]), leader
 
     def __repr__(self):
-        return f"Pairs(k={self.k})"
+        return f"{type(self).__name__}(k={self.k})"
+
+
+class OneCircle(Pairs):
+    """Forgets all but the first document."""
+
+    def forward(self, *graph):
+        circles, leader = super().forward(*graph)
+        return circles[:, :2], leader[:1]
 
 
 class Everybody(Pattern):
@@ -239,6 +247,10 @@ def test_the_command(workshop, tmp_path):
         ("recipe=bigbrd,qds", "no recipe is called 'bigbrd'; did you mean bigbird?"),
         ("partition=my_modul.Pairs", "partition=my_modul.Pairs: No module named 'my_modul'; is it in this folder"),
         ("partition=my_module.Pair", "partition=my_module.Pair: my_module has no Pair; did you mean Pairs?"),
+        (
+            "partition=my_module.OneCircle",
+            r"OneCircle\(k=\d+\) breaks the law .* on the graph 'batch of unequal documents': ",
+        ),
         ("partition=my_module.Everybody", "partition=my_module.Everybody: Everybody is no subclass of Partition"),
         ("edges=my_module.a_function", "edges=my_module.a_function: a_function is no subclass of Pattern or EdgeS"),
         ("seed=0,1", r"seeds are averaged, not compared: write seeds=\[0,1,2\]"),

@@ -26,6 +26,8 @@ from socialgraph.partition import Partition
 class Pairs(Partition):
     """Circles of two neighbours."""
 
+    by_place = True
+
     def __init__(self, k=1):
         super().__init__()
         self.k = k
@@ -37,6 +39,9 @@ class Pairs(Partition):
         member = node[place < 2 * self.k]
         leader = member[place[member] % 2 == 0]
         return torch.stack([member, torch.searchsorted(leader, member, right=True) - 1]), leader
+
+    def __repr__(self):
+        return f"Pairs(k={self.k})"
 '''
 
 

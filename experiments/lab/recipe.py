@@ -17,7 +17,7 @@ from socialgraph import ranking
 from socialgraph.data import GraphBuilder, Split, TrainingGroups, WeightCache
 from socialgraph.data.collection import Run as Ranking
 from socialgraph.edges import SocialEdges
-from socialgraph.errors import OptionError
+from socialgraph.errors import OptionError, is_own
 from socialgraph.partition import Partition
 from socialgraph.ranker import Ranker
 from socialgraph.ranking import processes
@@ -77,7 +77,10 @@ class Recipe:
         backbone = self.config.model.get("backbone", config.backbone)  # a model may have word pieces of its own
         tokens, statistics = task.texts(backbone, self.config.document_length, config.query_length)
         documents = task.collection.documents
-        return self.parts.builder(documents, tokens, statistics, seed=config.seed, device=device(), cache=cache)
+        if not isinstance(config.check, bool):
+            raise OptionError(f"check must be true or false, got {config.check!r}")
+        options = {"seed": config.seed, "device": device(), "cache": cache, "check": config.check}
+        return self.parts.builder(documents, tokens, statistics, **options)
 
 
 def check_own_classes(recipe: Recipe) -> None:
@@ -86,12 +89,12 @@ def check_own_classes(recipe: Recipe) -> None:
     Raises:
         LawError: one breaks a law that the rest relies on.
     """
-    edges, own = recipe.parts.edges, lambda part: type(part).__module__.split(".")[0] != "socialgraph"
+    edges = recipe.parts.edges
     for pattern in edges.patterns.values() if isinstance(edges, SocialEdges) else ():
-        if own(pattern):
+        if is_own(pattern):
             check_pattern(pattern)
     for circles in (recipe.parts.circles, recipe.parts.passages):
-        if circles is not None and own(circles):
+        if circles is not None and is_own(circles):
             check_partition(circles)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -16,8 +17,10 @@ from socialgraph.data.statistics import TermStatistics
 from socialgraph.data.tokens import Tokens
 from socialgraph.data.weight_cache import WeightCache
 from socialgraph.edges import Centrality, EdgeSampler, SocialEdges, SparseEdges, coin_key
-from socialgraph.errors import InputError, OptionError
+from socialgraph.edges.layout import document_name
+from socialgraph.errors import InputError, OptionError, blaming, is_own
 from socialgraph.partition import Partition
+from socialgraph.partition.laws import checked
 
 
 class GraphBuilder:
@@ -40,6 +43,8 @@ class GraphBuilder:
         seed: of the coins. The graph of a pair is a function of seed, ids and texts alone.
         device: where graphs are built, and where they stay.
         cache: keeps the weights of costly patterns (dynamic centrality); None keeps 1 GiB of them in memory.
+        check: hold what patterns and partitions of the user's own answer against the laws, on each batch
+            (:mod:`socialgraph.partition.laws`, :mod:`socialgraph.edges.laws`).
 
     Raises:
         OptionError: neither circles nor passages, circles without edges, edges to be kept where there are
@@ -60,6 +65,7 @@ class GraphBuilder:
         seed: int = 0,
         device: torch.device | str = "cpu",
         cache: WeightCache | None = None,
+        check: bool = True,
     ) -> None:
         if joint and (edges is None or any(x is not None for x in (circles, passages, relevance))):
             raise OptionError(
@@ -83,6 +89,7 @@ class GraphBuilder:
         self.seed = seed
         self.device = torch.device(device)
         self.cache = WeightCache() if cache is None else cache
+        self.check = check
 
     def pair(self, query_id: str, query: str, document_id: str) -> DocumentGraph:
         """Return one pair's graph without edges and circles, on the CPU.
@@ -124,6 +131,7 @@ class GraphBuilder:
 
         Raises:
             InputError: see :meth:`pair`.
+            LawError: a pattern or a partition breaks a law; it names the class, the law and the document.
         """
         return self.draw(self.read(pairs))
 
@@ -145,15 +153,19 @@ class GraphBuilder:
         return Batch.from_data_list([self._graph(*pair, text) for pair, text in texts])
 
     def draw(self, batch: Batch) -> Batch:
-        """Return a batch of :meth:`read` with edges and circles, on the device; in full precision wherever called."""
-        with torch.autocast(self.device.type, enabled=False):
+        """Return a batch of :meth:`read` with edges and circles, on the device; in full precision wherever called.
+
+        Out of inference mode, too: there tensors do not count how often they are written to.
+        """
+        with torch.inference_mode(False), torch.no_grad(), torch.autocast(self.device.type, enabled=False):
             return self._draw(batch.to(self.device, non_blocking=True))
 
     def _draw(self, batch: Batch) -> Batch:
         if self.edges is not None:
             for pattern in self.edges.patterns.values():
                 if isinstance(pattern, Centrality):
-                    kept = self.cache.weights(pattern, batch) if pattern.costly else pattern.weights(batch)
+                    with blaming(pattern, "the batch"):
+                        kept = self.cache.weights(pattern, batch) if pattern.costly else pattern.weights(batch)
                     weigh(batch, pattern.name, kept)
             if isinstance(self.edges, SparseEdges):
                 weigh(batch, "hub_mask", self.edges.hubs(batch))
@@ -170,13 +182,24 @@ class GraphBuilder:
 
         Edges that nobody keeps are drawn as far as the partition asks for them.
         """
-        if isinstance(self.edges, SocialEdges) and not self.keep_edges and not self.joint:
-            sampled = self.edges.sampled(batch)
-            return lambda partition: partition.from_sampled(sampled)
-        if self.edges is None:
-            edge_index, edge_weight = batch.batch.new_empty(2, 0), None
-        else:
-            edge_index, edge_weight = self.edges(batch)
+        sampled = self.edges.sampled(batch, self.check) if isinstance(self.edges, SocialEdges) else None
+        if sampled is not None and not self.keep_edges and not self.joint:
+            return lambda partition: self._answer(partition, batch, lambda: partition.from_sampled(sampled), {})
+        edge_index, edge_weight = batch.batch.new_empty(2, 0), None
+        if self.edges is not None:
+            edge_index, edge_weight = self.edges(batch) if sampled is None else sampled.edges()
             if self.keep_edges or self.joint:
                 connect(batch, edge_index, edge_weight)
-        return lambda partition: partition.gathered(edge_index, batch.batch, batch.num_graphs, edge_weight, batch)
+        given = edge_index, batch.batch, batch.num_graphs, edge_weight
+        tensors = {"edge_index": edge_index, "edge_weight": edge_weight}
+        return lambda partition: self._answer(partition, batch, lambda: partition.gathered(*given, batch), tensors)
+
+    def _answer(
+        self, partition: Partition, batch: Batch, gather: Callable[[], tuple[Tensor, Tensor]],
+        edges: Mapping[str, Tensor | None],
+    ) -> tuple[Tensor, Tensor]:  # fmt: skip
+        """Return what a partition answers, which must not change what it is given."""
+        if not self.check or not is_own(partition):
+            return gather()
+        given = {**edges, **(batch.to_dict() if partition.sees_graph else {"batch": batch.batch})}
+        return checked(partition, gather, batch.batch, given, partial(document_name, batch))

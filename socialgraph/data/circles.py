@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from socialgraph.partition import Partition
+from socialgraph.partition.laws import checked
 
 
 def compose(
@@ -28,9 +29,17 @@ def compose(
 
     Returns:
         ``circle_index [2, M]``, ``leader_index [C]`` and ``passage_mask [C]``.
+
+    Raises:
+        LawError: a partition breaks a law.
     """
     layout = edge_index, batch, batch_size, edge_weight
-    return side_by_side(batch, *(None if x is None else x(*layout) for x in (passages, circles)))
+    given = {"edge_index": edge_index, "batch": batch, "edge_weight": edge_weight}
+
+    def found(partition: Partition) -> tuple[Tensor, Tensor]:
+        return checked(partition, lambda: partition(*layout), batch, given, lambda number: f"document {number}")
+
+    return side_by_side(batch, *(None if x is None else found(x) for x in (passages, circles)))
 
 
 def side_by_side(

@@ -87,8 +87,10 @@ class Affinity:
     def totals(self) -> Tensor:
         """Return the sum over all ordered pairs i != j of each document, ``[B]``."""
         # whole numbers: float64 cannot hold the sums over long documents, and a GPU adds in any order
-        whole = torch.round(self.row_sums() / SUM_STEP).long()
-        return scatter(whole, self.batch, dim_size=self.ptr.numel() - 1).double() * SUM_STEP
+        sums = self.row_sums()
+        whole = torch.round(sums / SUM_STEP).long()
+        nothing = scatter(sums * 0.0, self.batch, dim_size=self.ptr.numel() - 1)  # not 0 where a sum is no number
+        return scatter(whole, self.batch, dim_size=self.ptr.numel() - 1).double() * SUM_STEP + nothing
 
     def highest(self) -> Tensor:
         """Return what no pair of a document exceeds, ``[B]``; not always reached."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -11,6 +12,7 @@ from torch_geometric.data import Data
 
 from socialgraph.edges.affinity import Affinity, LowRank, mix
 from socialgraph.edges.edge_sampler import EdgeSampler
+from socialgraph.edges.laws import checked_affinities, refuse_sums
 from socialgraph.edges.layout import documents
 from socialgraph.edges.pattern import Pattern
 from socialgraph.edges.social_graph import SocialGraph
@@ -74,14 +76,17 @@ class SocialEdges(EdgeSampler):
         self.sparsity = sparsity
         self.compile_coins = compile  # a module's own `compile` is a method
 
-    def probabilities(self, graph: Data) -> Affinity:
-        """Return P / mu, not yet clipped at 1, for every document of ``graph``."""
+    def probabilities(self, graph: Data, check: bool = True) -> Affinity:
+        """Return P / mu, not yet clipped at 1, for every document of ``graph``; see :meth:`sampled`."""
         batch, ptr = documents(graph)
         one = torch.ones(ptr.numel() - 1, dtype=torch.float64, device=ptr.device)
-        parts = [pattern(graph) for pattern in self.patterns.values()]
+        patterns = cast(dict[str, Pattern], dict(self.patterns))
+        parts = checked_affinities(patterns, graph) if check else [pattern(graph) for pattern in patterns.values()]
         mean = mix(parts, [weight * one for weight in self.weights.values()])
         density = 1.0 - self.sparsity
         factor = scale(mean, mean.lengths * (mean.lengths - 1) * density)
+        if check and not bool(factor.isfinite().all()):
+            refuse_sums(patterns.values(), parts, graph)
         nobody = LowRank(batch, ptr, constant=one)  # speaks where all patterns abstain
         return mix([mean, nobody], [factor, torch.where(factor > 0, 0.0, density)])
 
@@ -99,9 +104,17 @@ class SocialEdges(EdgeSampler):
         return self.sampled(graph).edges()
 
     @torch.no_grad()
-    def sampled(self, graph: Data) -> SocialGraph:
-        """Return the same graph, whose edges are drawn where somebody looks: for who needs few of them."""
-        return SocialGraph(self.probabilities(graph), graph.coin_key, self.compile_coins, graph=graph)
+    def sampled(self, graph: Data, check: bool = True) -> SocialGraph:
+        """Return the same graph, whose edges are drawn where somebody looks: for who needs few of them.
+
+        Args:
+            graph: see :meth:`forward`.
+            check: hold what the patterns say against the laws, see :mod:`socialgraph.edges.laws`.
+
+        Raises:
+            LawError: a pattern breaks one.
+        """
+        return SocialGraph(self.probabilities(graph, check), graph.coin_key, self.compile_coins, graph=graph)
 
     def __repr__(self) -> str:
         inside = ", ".join(
@@ -117,8 +130,8 @@ def scale(affinity: Affinity, target: Tensor) -> Tensor:
 
     The sum is concave in 1 / mu and made of straight pieces, so Newton's steps from below end on the root. Without
     clipping the first step is the answer, in O(l); with it each step looks at the pairs that may be clipped. 0 where
-    the document's P is 0 everywhere. Where more edges are asked for than pairs have P > 0, all of those pairs get
-    (almost) 1.
+    the document's P is 0 everywhere, and no number where its sum is none. Where more edges are asked for than pairs
+    have P > 0, all of those pairs get (almost) 1.
 
     Args:
         affinity: P in [0, 1].
@@ -126,7 +139,7 @@ def scale(affinity: Affinity, target: Tensor) -> Tensor:
     """
     totals = affinity.totals()
     speaks = totals > 0
-    factor = torch.where(speaks, target / torch.where(speaks, totals, 1.0), 0.0)
+    factor = torch.where(speaks, target / torch.where(speaks, totals, 1.0), 0.0 * totals)
     search = factor * affinity.highest() > 1.0  # elsewhere nothing is clipped
     for _ in range(64):
         if not bool(search.any()):

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 import torch
 
-from socialgraph.errors import SocialgraphError, TooLargeError
+from socialgraph.errors import LawError, SocialgraphError, TooLargeError
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -28,6 +28,8 @@ def is_out_of_memory(error: BaseException) -> bool:
 
     Only a GPU's has an exception of its own in PyTorch; a CPU's is known by its words, NumPy's is a MemoryError.
     """
+    if isinstance(error, LawError) and error.__cause__ is not None:  # of a user's own class
+        return is_out_of_memory(error.__cause__)
     if isinstance(error, SocialgraphError):
         return False
     if isinstance(error, MemoryError | torch.OutOfMemoryError):

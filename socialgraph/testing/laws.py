@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
-from socialgraph.errors import LawError, first_line
+from socialgraph.errors import LawError, law_name, raised
 
 S = TypeVar("S")
 G = TypeVar("G")
@@ -35,15 +35,9 @@ def check_laws(subject: S, laws: Iterable[Callable[[S, G], str | None]], graphs:
             except LawError:
                 raise
             except Exception as error:  # whatever the subject raises, the message says where
-                offence = f"it raises {type(error).__name__}: {first_line(error)}"
-                raise LawError(subject, name_of(law), name, offence) from error
+                raise LawError(subject, law_name(law), name, raised(subject, error)) from error
             if offence:
-                raise LawError(subject, name_of(law), name, offence)
-
-
-def name_of(law: Callable[..., str | None]) -> str:
-    """Return a law's name: its function's."""
-    return law.__name__.replace("_", " ")
+                raise LawError(subject, law_name(law), name, offence)
 
 
 def repr_names_every_argument(subject: object, graph: object) -> str | None:

@@ -10,7 +10,8 @@ from torch_geometric.data import Data
 from socialgraph.edges import SocialEdges, StaticCentrality, StaticDistance
 from socialgraph.errors import OptionError
 from socialgraph.partition import Partition
-from socialgraph.testing.answers import answer, circles, difference, in_words, unpack
+from socialgraph.partition.laws import in_words
+from socialgraph.testing.answers import answer, circles, difference, unpack
 from socialgraph.testing.documents import hard_documents
 from socialgraph.testing.graphs import Graph, equal_friends, hard_graphs, join, one_document
 from socialgraph.testing.laws import check_laws, global_generators_touched, repr_names_every_argument
@@ -20,8 +21,8 @@ def check_partition(partition: Partition, device: torch.device | str = "cpu") ->
     """Check that a partition obeys every law, on hard graphs; say nothing where it does.
 
     The graphs are small and each is hard in its own way: empty, one node, no edges, one edge, a path, stars, cliques,
-    random ones with and without ties, and batches of all of them. The laws are those of :data:`ANSWER_LAWS`, which
-    every answer must obey, :data:`CALL_LAWS`, which compare several calls, and
+    random ones with and without ties, and batches of all of them. The laws are those that every answer must obey
+    (:data:`socialgraph.partition.laws.ANSWER_LAWS`), :data:`CALL_LAWS`, which compare several calls, and
     :func:`equal_weights_favour_no_end`, tried on 40 random documents; and where a partition has its own
     ``from_sampled``, it must find what ``forward`` finds. A partition whose ``forward`` names ``graph`` is tried with
     documents that have words of the query, and with some that have none.

@@ -11,14 +11,13 @@ from torch import Tensor
 from torch_geometric.data import Batch, Data
 
 from socialgraph.edges.affinity import Affinity
+from socialgraph.edges.laws import TOLERANCE
 from socialgraph.edges.pattern import Centrality, Pattern
 from socialgraph.edges.social import SocialEdges
 from socialgraph.errors import OptionError
 from socialgraph.testing.documents import hard_documents
 from socialgraph.testing.laws import check_laws, global_generators_touched, repr_names_every_argument
 
-#: how far values may be off: factors are rounded to multiples of 2^-22, and a pair has several
-TOLERANCE = 1e-5
 #: how far costly weights may be off between batches; a graph holds those that were computed once
 COSTLY_TOLERANCE = 1e-3
 #: what a graph may have besides what the documents here have

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from socialgraph.errors import LawError, OptionError
+from socialgraph.errors import LawError, OptionError, law_name
 from socialgraph.partition import (
     Communities,
     EdgeCircles,
@@ -17,11 +17,10 @@ from socialgraph.partition import (
     Windows,
     partition_resolver,
 )
+from socialgraph.partition.laws import ANSWER_LAWS
 from socialgraph.partition.resolver import PARTITIONS
 from socialgraph.testing import check_partition
-from socialgraph.testing.answers import ANSWER_LAWS
 from socialgraph.testing.graphs import hard_graphs
-from socialgraph.testing.laws import name_of
 from socialgraph.testing.partition import (
     CALL_LAWS,
     equal_weights_favour_no_end,
@@ -355,7 +354,7 @@ LAWS = (*ANSWER_LAWS, *CALL_LAWS, equal_weights_favour_no_end, undrawn_edges_giv
 
 
 def test_every_law_can_be_broken() -> None:
-    assert {law for law, _, _ in BROKEN.values()} == {name_of(law) for law in LAWS}
+    assert {law for law, _, _ in BROKEN.values()} == {law_name(law) for law in LAWS}
 
 
 def test_the_partition_itself_is_left_alone() -> None:

@@ -23,10 +23,9 @@ from socialgraph.edges.learned import Learned
 from socialgraph.edges.nearby import Nearby
 from socialgraph.edges.query_to_all import QueryToAll
 from socialgraph.edges.watts_strogatz import WattsStrogatz
-from socialgraph.errors import LawError, OptionError
+from socialgraph.errors import LawError, OptionError, law_name
 from socialgraph.testing import check_pattern
 from socialgraph.testing.documents import hard_documents
-from socialgraph.testing.laws import name_of
 from socialgraph.testing.pattern import LAWS
 
 PATTERNS = [
@@ -283,7 +282,7 @@ def test_what_breaks_laws_would_obey_without_it() -> None:
 
 
 def test_every_law_can_be_broken() -> None:
-    assert {law for law, _, _ in BROKEN.values()} == {name_of(law) for law in LAWS}
+    assert {law for law, _, _ in BROKEN.values()} == {law_name(law) for law in LAWS}
 
 
 def test_the_pattern_itself_is_left_alone() -> None:

@@ -1,0 +1,149 @@
+"""Partitions of one's own that misbehave: each ends in one line that names class, law and document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from broken_classes import PAIRS, collection, one_line
+from cases import cases
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from socialgraph.errors import LawError
+from socialgraph.partition import NodeCircles, Windows
+from socialgraph.partition.laws import all_hold, first_broken
+from socialgraph.ranking.memory import is_out_of_memory
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory):
+    return collection(tmp_path_factory.mktemp("bert"))
+
+
+@pytest.fixture(autouse=True)
+def _count(request, record_property):
+    yield
+    if request.node.name == "test_good_ones_pass":
+        record_property("told", f"broken partitions: {len(ANSWERS)} kinds, each ends in one line")
+
+
+#: what is done to right circles: (members, circles, leaders) -> answer
+Answer = Callable[[Tensor, Tensor, Tensor], Any]
+ANSWERS: dict[str, Answer] = {
+    "nothing": lambda n, c, x: None,
+    "members only": lambda n, c, x: torch.stack([n, c]),
+    "three things": lambda n, c, x: (torch.stack([n, c]), x, x),
+    "a list": lambda n, c, x: [torch.stack([n, c]), x],
+    "no leaders": lambda n, c, x: (torch.stack([n, c]), None),
+    "lists": lambda n, c, x: ([n.tolist(), c.tolist()], x.tolist()),
+    "transposed": lambda n, c, x: (torch.stack([n, c]).T, x),
+    "three columns": lambda n, c, x: (torch.stack([n, c, c]), x),
+    "one row": lambda n, c, x: (n, x),
+    "leaders in a column": lambda n, c, x: (torch.stack([n, c]), x[:, None]),
+    "floats": lambda n, c, x: (torch.stack([n, c]).float(), x),
+    "leaders as floats": lambda n, c, x: (torch.stack([n, c]), x.double()),
+    "int32": lambda n, c, x: (torch.stack([n, c]).int(), x),
+    "leaders as int32": lambda n, c, x: (torch.stack([n, c]), x.int()),
+    "another device": lambda n, c, x: (torch.stack([n, c]), x.to("meta")),
+    "a node too high": lambda n, c, x: (torch.stack([n + 1_000_000 * (n == n.max()), c]), x),
+    "a node below 0": lambda n, c, x: (torch.stack([n - 1_000 * (n == n.min()), c]), x),
+    "leaders too high": lambda n, c, x: (torch.stack([n, c]), x + 1_000_000),
+    "leaders below 0": lambda n, c, x: (torch.stack([n, c]), torch.full_like(x, -1)),
+    "circles from 1": lambda n, c, x: (torch.stack([n, c + 1]), x),
+    "circles below 0": lambda n, c, x: (torch.stack([n, c - 1]), x),
+    "a circle of 2^62": lambda n, c, x: (torch.stack([n, c + 2**62 * (c == 1)]), x),
+    "a leader too many": lambda n, c, x: (torch.stack([n, c]), torch.cat([x, x[-1:]])),
+    "a leader too few": lambda n, c, x: (torch.stack([n, c]), x[:-1]),
+    "leaders alone": lambda n, c, x: (torch.stack([n, c])[:, :0], x),
+    "an empty circle": lambda n, c, x: (torch.stack([n, c])[:, c != 1], x),
+    "circles turned around": lambda n, c, x: (torch.stack([n, c]).flip(1), x),
+    "sorted by node": lambda n, c, x: (torch.stack([n, c])[:, n.argsort(stable=True)], x),
+    "members twice": lambda n, c, x: (torch.stack([n, c]).repeat_interleave(2, 1), x),
+    "leaders that left": lambda n, c, x: (torch.stack([n, c])[:, n != x[c]], x),
+    "leaders of another circle": lambda n, c, x: (torch.stack([n, c]), x.roll(3)),
+    "all in one circle": lambda n, c, x: (torch.stack([n.unique(), torch.zeros_like(n.unique())]), x[:1]),
+    "documents backwards": lambda n, c, x: (
+        torch.stack([n, len(x) - 1 - c])[:, (len(x) - 1 - c).argsort(stable=True)], x.flip(0),
+    ),
+    "out of bounds inside": lambda n, c, x: n[1_000_000],
+    "shapes that do not fit": lambda n, c, x: torch.stack([n, x]),
+}  # fmt: skip
+
+
+class Broken(NodeCircles):
+    """Right circles, and what somebody makes of them."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(k=3, max_size=9)
+        self.answer = answer
+
+    def forward(self, *graph: Any) -> Any:
+        (node, circle), leader = super().forward(*graph)
+        return self.answer(node, circle, leader)
+
+    def from_sampled(self, graph: Any) -> Any:
+        edge_index, weight = graph.edges()
+        return self.forward(edge_index, graph.batch, graph.batch_size, weight)
+
+
+@pytest.mark.parametrize("keep_edges", [True, False])
+@pytest.mark.parametrize("name", ANSWERS)
+def test_a_broken_partition(build, name, keep_edges):
+    builder = build(circles=Broken(ANSWERS[name]), keep_edges=keep_edges)
+    one_line(lambda: builder(PAIRS), "Broken(k=3")
+    with torch.inference_mode():  # as re-ranking does
+        one_line(lambda: builder(PAIRS), "Broken(k=3")
+
+
+@pytest.mark.parametrize("which", [0, 1, 3], ids=["edge_index", "batch", "edge_weight"])
+def test_a_partition_that_writes_into_its_input(build, which):
+    class Writer(Windows):
+        def forward(self, *graph):
+            graph[which].add_(0)
+            return super().forward(*graph)
+
+    builder = build(circles=Writer(16), keep_edges=True)
+    for mode in (False, True):
+        with torch.inference_mode(mode):
+            one_line(lambda: builder(PAIRS), "Writer(")
+
+
+def test_the_line_names_class_law_document_and_place_in_the_file(build):
+    leaders = one_line(lambda: build(circles=Broken(ANSWERS["leaders of another circle"]))(PAIRS), "Broken(")
+    assert "'the leader is a member' on the graph 'document d0, query q1': circle 0 is led by" in leaders
+    raised = one_line(lambda: build(circles=Broken(ANSWERS["out of bounds inside"]))(PAIRS), "Broken(")
+    assert "it raises IndexError: index 1000000 is out of bounds" in raised
+    assert "test_broken_partitions.py:" in raised
+
+
+def test_memory_that_runs_out_is_nobodys_fault(build):
+    def full(*_: Tensor) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    with pytest.raises(LawError) as caught:
+        build(circles=Broken(full))(PAIRS)
+    assert is_out_of_memory(caught.value)
+
+
+@cases(300)
+@given(st.data())
+def test_all_laws_at_once_are_the_laws_one_by_one(data):
+    """Small numbers, so that many answers obey, and many break one law by one place."""
+    batch = torch.tensor(sorted(data.draw(st.lists(st.integers(0, 2), max_size=6))), dtype=torch.long)
+    nodes = st.integers(-1, batch.numel())
+    leaders = torch.tensor(data.draw(st.lists(nodes, max_size=3)), dtype=torch.long)
+    pairs = data.draw(st.lists(st.tuples(st.integers(-1, 3), nodes), max_size=5))
+    pairs = sorted(set(pairs)) if data.draw(st.booleans()) else pairs
+    index = torch.tensor([(node, circle) for circle, node in pairs], dtype=torch.long).reshape(-1, 2).T
+    assert all_hold(batch, index, leaders) == (first_broken(batch, (index, leaders)) is None)
+
+
+def test_good_ones_pass(build):
+    kept = build(circles=Broken(lambda n, c, x: (torch.stack([n, c]), x)), keep_edges=True)(PAIRS)
+    assert kept.leader_index.numel() >= 6
+    wrong = build(circles=Broken(ANSWERS["leaders of another circle"]), check=False)(PAIRS)  # nobody looks
+    assert wrong.leader_index.numel() == kept.leader_index.numel()
