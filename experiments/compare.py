@@ -20,7 +20,7 @@ def main(config: DictConfig) -> None:
         from lab.comparison import Comparison
         from lab.describe import try_graph
         from lab.execute import execute_all
-        from lab.levels.runs import level_runs, levels_of, sections, settings_of
+        from lab.levels.runs import can_be_read, level_runs, levels_of, sections, settings_of
         from lab.plan import own_options, results_folder
         from lab.plots import draw_quality_and_cost
         from lab.product import baseline_of, product_rows
@@ -32,6 +32,8 @@ def main(config: DictConfig) -> None:
         tasks = Tasks()
         for level in levels_of(config):
             runs = level_runs(config, level, rows, folder)
+            if not can_be_read(level, config, runs[0], tasks):
+                continue
             for run in runs:  # a mistake shows before hours of training
                 if level == "training" and run.seed == config.seeds[0]:
                     try_graph(run, tasks)

@@ -22,8 +22,9 @@ def configured(command, *typed):
 
 def call(command, *typed):
     """Do what ``python experiments/<command>.py`` does; experiments/ must be on the path."""
+    program = importlib.import_module(command)  # first: it tells Hydra where the recipes are
     with initialize_config_dir(str(EXPERIMENTS / "conf"), version_base="1.3"):
-        importlib.import_module(command).main(configured(command, *typed))
+        program.main(configured(command, *typed))
 
 
 def write_tales(folder):

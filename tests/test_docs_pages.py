@@ -81,6 +81,7 @@ def budget(tmp_path, tiny_bert):
         "data=folder", f"data.path={folder}", "data.label=tales", f"model.backbone={tiny_bert[0]}", "window=16",
         "document_length=48", "trainer.groups=1", "trainer.negatives=1", "trainer.bf16=false", "data.depth=3",
         "data.queries.test=2", "data.queries.dev=1", "partition.max_size=8", "sample=2", "measures=[RR@10]",
+        f"sentence_backbone={tiny_bert[0]}",
     ]  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from math import comb
 from pathlib import Path
@@ -12,12 +13,15 @@ from omegaconf import DictConfig, OmegaConf
 
 from lab.by_query import write_sections
 from lab.comparison import Comparison
+from lab.evidence import evidence_of
 from lab.levels.reading import questions
 from lab.plan import Row, Run, composed, identity, named_run, typed_for_rows
 from lab.product import sources
 from lab.task import Tasks
 from socialgraph.data import Split
 from socialgraph.errors import OptionError
+
+log = logging.getLogger("socialgraph")
 
 LEVELS = ("evidence", "reading", "training")
 
@@ -33,6 +37,17 @@ def levels_of(config: DictConfig) -> list[str]:
         if level not in LEVELS:
             raise OptionError(f"level={level}: there are {', '.join(LEVELS)}")
     return [level for level in LEVELS if level in wanted]
+
+
+def can_be_read(level: str, config: DictConfig, run: Run, tasks: Tasks) -> bool:
+    """Tell whether a level says anything of a collection: evidence must be known. One that is alone is tried anyway."""
+    if level != "evidence" or config.level == "evidence" or list(config.level) == ["evidence"]:
+        return True
+    data = run.config.data
+    known = bool(evidence_of(data.label, tasks.of(run.config).collection, data.get("path", ".")))
+    if not known:
+        log.info("%s: where the evidence of questions stands is not known, so that level is left out", data.label)
+    return known
 
 
 def settings_of(config: DictConfig, level: str) -> DictConfig:
@@ -53,6 +68,8 @@ def level_runs(config: DictConfig, level: str, rows: Sequence[Row], folder: Path
     for row in rows:
         for seed in config.seeds:
             one = composed([*before, *typed_for_rows(), *row.overrides, f"seed={seed}"], row.label)
+            if not training and one.recipe.circles is None:
+                raise OptionError(f"{row.label} has no friend circles to look at: level=training compares systems")
             if training:
                 also = {"sample": config.sample, "sources": sources(one)}
                 runs.append(named_run(row, one, folder, also, described=config.sample))
