@@ -34,7 +34,9 @@ def device() -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
-def interleaved(steps: Mapping[str, Callable[[], Any]], rounds: int, warmup: int = 1) -> dict[str, list[float]]:
+def interleaved(
+    steps: Mapping[str, Callable[[], Any]], rounds: int, warmup: int = 1, clock: Callable[[], float] = time.perf_counter
+) -> dict[str, list[float]]:
     """Run all steps in turn, round after round, and return the seconds of each run but the first ``warmup``.
 
     In turn, because these machines are slower at some times than at others: what is compared must share them.
@@ -42,12 +44,12 @@ def interleaved(steps: Mapping[str, Callable[[], Any]], rounds: int, warmup: int
     seconds: dict[str, list[float]] = {step: [] for step in steps}
     for number in tqdm(range(rounds + warmup), desc="timing", unit="round"):
         for step, run in steps.items():
-            began = time.perf_counter()
+            began = clock()
             run()
             if torch.cuda.is_available():
                 torch.cuda.synchronize()
             if number >= warmup:
-                seconds[step].append(time.perf_counter() - began)
+                seconds[step].append(clock() - began)
     return seconds
 
 
