@@ -100,6 +100,7 @@ class Made(TorchFunctionMode):
 
 MADE = Made()
 MADE.__enter__()
-torch.inference_mode = torch.no_grad  # a view of a tensor of a class of its own cannot be one of inference mode
+# a view of a tensor of a class of its own cannot be one of inference mode
+torch.inference_mode = lambda mode=True: torch.no_grad(mode) if callable(mode) else torch.no_grad()
 FALLBACK = torch.library.Library("_", "IMPL")  # what makes tensors there: no tensor among its arguments calls the class
 FALLBACK.fallback(lambda operation, *args, **kwargs: compute(operation, args, kwargs), dispatch_key="PrivateUse1")

@@ -49,8 +49,13 @@ class QueryWindows(Partition):
         self, edge_index: Tensor, batch: Tensor, batch_size: int, edge_weight: Tensor | None = None,
         graph: Data | None = None,
     ) -> tuple[Tensor, Tensor]:  # fmt: skip
-        """Return the windows of every document, in the order of the text; see :meth:`Partition.forward`."""
-        assert graph is not None
+        """Return the windows of every document, in the order of the text; see :meth:`Partition.forward`.
+
+        Raises:
+            OptionError: no graph.
+        """
+        if graph is None:
+            raise OptionError("QueryWindows looks at words: hand over the graph they are in, graph=...")
         (node, window), leader = self.windows(edge_index, batch, batch_size)
         document = batch[leader]
         score = self.scores(graph, batch, window, leader.numel())

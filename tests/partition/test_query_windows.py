@@ -50,3 +50,5 @@ def test_it_obeys():
         QueryWindows(k=0)
     with pytest.raises(OptionError, match="k1 must be at least 0, got -1"):
         QueryWindows(k1=-1)
+    with pytest.raises(OptionError, match="QueryWindows looks at words: hand over the graph"):
+        QueryWindows()(torch.empty(2, 0, dtype=torch.long), torch.zeros(3, dtype=torch.long), 1)

@@ -21,9 +21,6 @@ from torch import Tensor
 
 from socialgraph.ranking import rerank
 
-#: what belongs to the circles that they are like
-RANDOM = ("partition.like.k=3", "partition.like.max_size=128", "~partition.k", "~partition.max_size")
-
 
 def both(name: str, backbone: str, *overrides: str) -> tuple[Recipe, Recipe]:
     """Return a recipe on the CPU, and on the device."""
@@ -50,8 +47,7 @@ def of_recipe(backbone: str, recipe: str) -> list[str]:
 
 def of_circles(backbone: str, edges: str = "social", partition: str = "edge") -> list[str]:
     """Return which graphs differ, with and without their edges."""
-    own = RANDOM if partition == "random" else ()
-    made = both("socialformer", backbone, f"edges={edges}", f"partition={partition}", *own)
+    made = both("socialformer", backbone, f"edges={edges}", f"partition={partition}")
     found = of_graphs(*(recipe.graph(*FOUR) for recipe in made))
     for recipe in made:
         recipe.builder.keep_edges = True

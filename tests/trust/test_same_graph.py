@@ -275,7 +275,7 @@ def circles(partition, edges, documents, sampled):
             (node, circle), leader = partition.from_sampled(edges.sampled(batch))
         else:
             edge_index, edge_weight = edges(batch)
-            (node, circle), leader = partition(edge_index, batch.batch, batch.num_graphs, edge_weight)
+            (node, circle), leader = partition.gathered(edge_index, batch.batch, batch.num_graphs, edge_weight, batch)
     home, found = batch.batch[leader], []
     for number, start in enumerate(batch.ptr[:-1].tolist()):
         own = home[circle] == number
