@@ -62,6 +62,8 @@ def execute_all(runs: Sequence[Run], tasks: Tasks, may_begin: Callable[[Run], bo
         recipe = Recipe(run.config.recipe)
         if run.row.name not in checked:
             check_own_classes(recipe)
+            if not recipe.is_first_stage and run.kind not in LEVELS:
+                recipe.model()
             checked.add(run.row.name)
     launcher = HydraConfig.get().launcher if HydraConfig.initialized() else None
     if launcher is not None and not launcher._target_.endswith("BasicLauncher"):
