@@ -65,6 +65,8 @@ def their_logits(model, batch: Batch, length: int = 256) -> torch.Tensor:
 
 @pytest.mark.parametrize("kind", ["modernbert", "eurobert", "bert", "gte", "jina_embeddings_v3", "nomic_bert"])
 def test_scores_are_transformers_own_with_and_without_padding(tmp_path, kind):
+    if kind not in CONFIG_MAPPING:
+        pytest.skip(f"this transformers does not know {kind}")
     theirs = encoder(tmp_path, kind)
     batch = whole_batch()
     expected = their_logits(theirs, batch)[:, 0]
