@@ -25,10 +25,11 @@ def main(config: DictConfig) -> None:
         from lab.plots import draw_quality_and_cost
         from lab.product import baseline_of, product_rows
         from lab.report import lines_of, write_table
+        from lab.store import plain
         from lab.task import Tasks
 
         rows = product_rows(config.varied, own_options(config))
-        baseline, folder = baseline_of(rows, config.baseline), results_folder(config) / config.name
+        baseline, folder = baseline_of(rows, config.baseline), results_folder(config) / plain(config.name)
         tasks = Tasks()
         for level in levels_of(config):
             runs = level_runs(config, level, rows, folder)

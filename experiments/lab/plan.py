@@ -48,7 +48,8 @@ class Run:
     @property
     def name(self) -> str:
         """What its files are called."""
-        return f"{self.row.name}{'-' if self.kind else ''}{self.kind}.{self.seed}"
+        name = f"{self.row.name}{'-' if self.kind else ''}{self.kind}.{self.seed}"
+        return plain(name, also=",=")  # a row may be called partition=edge,partition.k=2
 
     def found(self) -> dict[str, tuple[dict[str, Any] | None, str]]:
         """Return, for each test split, what is stored of it, and why it must be executed if nothing is."""

@@ -11,7 +11,7 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 from torch.utils.data import Subset
 
-from lab.store import Training
+from lab.store import Training, plain
 from lab.task import Task
 from socialgraph import ranking
 from socialgraph.data import GraphBuilder, Split, TrainingGroups, WeightCache
@@ -123,7 +123,7 @@ def train(
     arguments = OmegaConf.to_container(config.trainer.arguments) | OmegaConf.to_container(recipe.training.arguments)
     seconds = 0.0
     for stage, part in stages(recipe.stages, len(groups)):
-        place, start = folder / stage if stage else folder, time.perf_counter()
+        place, start = folder / plain(stage) if stage else folder, time.perf_counter()
         before = last_whole(place)
         lines = ranking.train(
             model, builder, Subset(groups, part), task.train.queries, place,

@@ -19,7 +19,7 @@ from omegaconf import DictConfig
 from lab.columns import COLUMNS, NOTES, Column
 from lab.comparison import Comparison, Line
 from lab.plan import Row, Run
-from lab.store import write_text
+from lab.store import plain, write_text
 from socialgraph.ranking import processes
 
 log = logging.getLogger("socialgraph")
@@ -71,7 +71,7 @@ def write_table(of: Comparison, run: DictConfig, folder: Path, name: str, more: 
     report = Report(of, notes_on(run, of.lines))
     text = report.markdown() + more
     for suffix, content in ((".md", text), (".tex", report.latex()), (".csv", report.csv())):
-        write_text(folder / f"{name}{suffix}", content)
+        write_text(folder / f"{plain(name)}{suffix}", content)
     if processes.is_first():
         print(f"\n{text}", flush=True)
     log.info("written to %s: %s.md, .tex and .csv", folder, name)

@@ -227,7 +227,7 @@ class Unfinished:
 
     def journal(self, split: str) -> Path:
         """Return the folder of a split's scores so far."""
-        return self.folder / "scores" / split
+        return self.folder / "scores" / plain(split)
 
     def clear(self) -> None:
         """Throw away what is there, all but the lock."""
@@ -279,9 +279,9 @@ def first_folder(path: str) -> Path:
     return processes.from_first(Path(path))
 
 
-def plain(name: Any) -> str:
-    """Return a name as one folder of that name: nothing in it leads elsewhere."""
-    return re.sub(r"[^\w.-]+", "-", str(name)).strip("-.") or "-"
+def plain(name: Any, also: str = "") -> str:
+    """Return a name as that of one file or folder: nothing in it leads elsewhere. Characters in ``also`` stay, too."""
+    return re.sub(rf"[^\w.{re.escape(also)}-]+", "-", str(name)).strip("-.") or "-"
 
 
 def read_json(path: Path) -> Any:

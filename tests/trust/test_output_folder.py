@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+import commands
 import pytest
 import torch
 from commands import EXPERIMENTS, typed_for_tales, write_tales
@@ -122,6 +123,58 @@ def test_names_of_folders_lead_nowhere_else(tmp_path, monkeypatch):
         assert found.resolve() == found
         assert found.parent.parent == tmp_path
         assert Path(found).is_relative_to(tmp_path)
+
+
+def files(folder):
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("command", "typed", "written"),
+    [
+        ("run", ["rows=[bm25]", "recipe.name=../evil"], {"runs/bm25-untrained.0.run.gz", "table.md"}),
+        (  # Hydra finds this recipe
+            "run", ["rows=[../../recipes/recipe/parade-max]", "recipe.name=/evil"],
+            {"runs/recipes-recipe-parade-max.0.json", "runs/models/recipes-recipe-parade-max.0/model.safetensors"},
+        ),
+        (
+            "table", ["rows=[bm25]", "table.name=../../../../evil", "recipe.name=../evil"],
+            {"tales/test/bm25.0.json", "tales/test/evil.csv"},
+        ),
+        (
+            "compare", ["varied=['partition=edge,node']", "level=training", "size.compared=48", "name=../../../evil"],
+            {"tales/test/evil/partition=edge.0.json", "tales/test/evil/table.md"},
+        ),
+    ],
+)  # fmt: skip
+def test_names_in_options_write_nothing_outside(command, typed, written, tales, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(EXPERIMENTS))
+    monkeypatch.chdir(tmp_path)
+    folder, there = tmp_path / "a" / "b" / "c" / "out", files(tmp_path)
+    small = ["document_length=48", "partition.k=2", "trainer.groups=2"]
+    if command != "run":
+        small = [f"results={folder}", "size.short=32", "size.long=48", *small[1:]]
+    folder.mkdir(parents=True)
+    commands.call(command, *tales, *small, *typed, f"hydra.runtime.output_dir={folder}")
+    assert {path for path in files(tmp_path) - there if not path.startswith("a/b/c/out/")} == set()
+    assert written <= files(folder)
+
+
+def test_names_of_runs_and_splits_lead_nowhere_else(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(EXPERIMENTS))
+    from lab.plan import Row, Run
+    from lab.store import Unfinished
+
+    for name in ("../evil", "/etc/evil", "..", ".", "", "a/../../b", "..\\evil", "a\0b"):
+        for kind in ("", "untrained"):
+            run = Run(Row(name), 0, None, {}, {}, kind=kind)
+            assert (tmp_path / run.name).resolve().parent == tmp_path, run.name
+            assert not run.name.startswith(".")
+        journal = Unfinished(tmp_path / "run", {}).journal(name)
+        assert journal.resolve().parent == tmp_path / "run" / "scores"
+    # names that stay what they are, so that what is finished is found again
+    for name in ("socialformer-edge", "parade-max-untrained", "partition=edge,partition.k=2", "é-1.5_x"):
+        assert Run(Row(name), 12, None, {}, {}).name == f"{name}.12"
 
 
 def test_a_step_is_divided_among_processes(monkeypatch):
