@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from socialgraph.backbone import load_bert, load_tokenizer, quiet
-from socialgraph.data import TermStatistics, Tokens
+from socialgraph.data import PairCounts, TermStatistics, Tokens
 from socialgraph.data.files import atomic_write
 from socialgraph.edges import DynamicCentrality
 from socialgraph.errors import CheckpointError, OptionError, OutputError, first_line, is_whole
@@ -31,6 +31,8 @@ FORMAT = 1
 ABOUT, STATISTICS, WEIGHTS, TOKENIZER, BACKBONES = (
     "ranker.json", "statistics.safetensors", "parts.safetensors", "tokenizer", "backbones"
 )  # fmt: skip
+#: of the pair counts, beside the document frequencies
+PAIR_PARTS = ("key", "count", "frequency")
 #: classes that ask a backbone for its word pieces, and not for its BERT
 _WORDS_ONLY = ("socialgraph.edges.ReadingOrder", "socialgraph.edges.QDSEdges", "socialgraph.edges.SentenceHubs")
 #: all that is fetched from the hub
@@ -62,7 +64,7 @@ def save(ranker: Ranker, folder: Path) -> Path:
         ranker.tokens.tokenizer.save_pretrained(folder / TOKENIZER)
         for place, (name, words_only) in backbones.items():
             _save_backbone(name, words_only, folder / place)
-        save_file({"document_frequency": ranker.statistics.document_frequency.cpu()}, folder / STATISTICS)
+        save_file(_statistics_tensors(ranker.statistics), folder / STATISTICS)
         save_file(part_weights(ranker.parts), folder / WEIGHTS)
         (folder / "README.md").write_text(card(ranker.recipe, ranker.model, ranker.history), "utf-8")
     except OSError as error:
@@ -242,15 +244,34 @@ def _tensors(file: Path) -> dict[str, torch.Tensor]:
         raise CheckpointError(f"{file}: no whole safetensors file ({first_line(error)})") from error
 
 
+def _statistics_tensors(statistics: TermStatistics) -> dict[str, torch.Tensor]:
+    """Return document frequencies, and the pair counts that were asked for: ``pairs.<window>.<least>.<part>``."""
+    tensors = {"document_frequency": statistics.document_frequency.cpu()}
+    for (window, least), counts in statistics.counted.items():
+        for part in PAIR_PARTS:
+            tensors[f"pairs.{window}.{least}.{part}"] = getattr(counts, part).cpu()
+    return tensors
+
+
 def _statistics(file: Path, vocabulary: int, documents: int) -> TermStatistics:
-    """Return the document frequencies.
+    """Return the document frequencies and pair counts.
 
     Raises:
         CheckpointError: they are not those of so many word pieces and documents.
     """
-    frequency = _tensors(file).get("document_frequency")
+    tensors = _tensors(file)
+    frequency = tensors.pop("document_frequency", None)
     if frequency is None or frequency.shape != (vocabulary,) or frequency.dtype != torch.int64:
         raise CheckpointError(f"{file}: expected a whole number for each of {vocabulary} word pieces")
     if frequency.numel() and (int(frequency.min()) < 0 or int(frequency.max()) > documents):
         raise CheckpointError(f"{file}: document frequencies must lie from 0 to {documents}, the number of documents")
-    return TermStatistics(frequency, documents)
+    statistics = TermStatistics(frequency, documents)
+    for name in sorted({name.rpartition(".")[0] for name in tensors}):
+        asked = re.fullmatch(r"pairs\.(\d+)\.(\d+)", name)
+        parts = [tensors.get(f"{name}.{part}", torch.empty(0)) for part in PAIR_PARTS]
+        key, count, neighbours = parts
+        shapes = key.shape == count.shape == key.shape[:1] and neighbours.shape == (vocabulary,)
+        if not asked or not shapes or any(x.dtype != torch.int64 for x in parts) or bool((key.diff() <= 0).any()):
+            raise CheckpointError(f"{file}: {name or 'a tensor'} is no count of pairs of {vocabulary} word pieces")
+        statistics.counted[int(asked[1]), int(asked[2])] = PairCounts(key, count, neighbours)
+    return statistics

@@ -59,7 +59,7 @@ def workplace(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.syspath_prepend(str(EXPERIMENTS))
-    for module in ("my_module", "my_openings", "my_partition", "around_query"):
+    for module in ("my_module", "my_openings", "my_company", "my_partition", "around_query"):
         monkeypatch.delitem(sys.modules, module, raising=False)
     importlib.invalidate_caches()
     return tmp_path

@@ -169,6 +169,22 @@ def test_folders_that_are_not_whole_are_refused(saved, tmp_path):
         Ranker.from_pretrained(half)
 
 
+def test_pair_counts_travel(bert, tmp_path):
+    one = ranker(bert, "socialformer", "edges=pmi", "edges.patterns.pmi.least=1").count(TEXTS * 2)
+    scores = one.rank("w1 w2", TEXTS)
+    one.save_pretrained(tmp_path)
+    again = Ranker.from_pretrained(tmp_path)
+    assert again.statistics.texts is None
+    assert again.rank("w1 w2", TEXTS) == scores
+    file = tmp_path / "statistics.safetensors"
+    whole = load_file(file)
+    for damage in ({"pairs.8.1.key": whole["pairs.8.1.key"].flip(0)}, {"pairs.8.1.count": torch.zeros(1)}, {"x": 1}):
+        changed = {name: torch.zeros(1) if name == "x" else tensor for name, tensor in (whole | damage).items()}
+        save_file(changed, file)
+        with pytest.raises(CheckpointError, match="is no count of pairs of 200 word pieces"):
+            Ranker.from_pretrained(tmp_path)
+
+
 def test_a_ranker_that_cannot_be_written_says_where(bert, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match=r"file: cannot be written"):

@@ -9,6 +9,7 @@ from socialgraph.data.groups import Group, GroupCollator, TrainingGroups
 from socialgraph.data.hub import load_hub
 from socialgraph.data.irds import load_irds
 from socialgraph.data.msmarco import load_msmarco
+from socialgraph.data.pair_counts import PairCounts
 from socialgraph.data.passage_bm25 import PassageBM25
 from socialgraph.data.passage_sample import PassageSample
 from socialgraph.data.pydocs import load_pydocs
@@ -25,6 +26,7 @@ __all__ = [
     "GraphBuilder",
     "Group",
     "GroupCollator",
+    "PairCounts",
     "PassageBM25",
     "PassageSample",
     "Split",

@@ -29,7 +29,7 @@ class GraphBuilder:
     Args:
         documents: the collection's documents by id.
         tokens: texts to word pieces.
-        statistics: for the tf-idf weights.
+        statistics: for the tf-idf weights, and for patterns that ask for more; a batch has them while it is drawn.
         edges: draws the graph; None where nobody reads it.
         circles: gathers friend circles; None for passages only.
         passages: cuts the passages; None for friend circles only.
@@ -161,6 +161,7 @@ class GraphBuilder:
             return self._draw(batch.to(self.device, non_blocking=True))
 
     def _draw(self, batch: Batch) -> Batch:
+        batch.statistics = self.statistics  # for patterns and partitions that ask; no model does
         if self.edges is not None:
             for pattern in self.edges.patterns.values():
                 if isinstance(pattern, Centrality):
@@ -175,6 +176,8 @@ class GraphBuilder:
             gather(batch, *side_by_side(batch.batch, passages, circles))
             if self.relevance is not None:
                 rate(batch, self.relevance(batch, self.statistics))
+        if not self.keep_edges:
+            del batch.statistics
         return batch
 
     def _gatherer(self, batch: Batch) -> Callable[[Partition], tuple[Tensor, Tensor]]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 import torch
 from torch import Tensor
 from tqdm import tqdm
 
 from socialgraph.data.collection import Document
+from socialgraph.data.pair_counts import PairCounts
 from socialgraph.data.token_store import text_batches
 from socialgraph.data.tokens import Tokens
+from socialgraph.errors import OptionError
 
 
 class TermStatistics:
@@ -24,11 +27,17 @@ class TermStatistics:
     Args:
         document_frequency: number of documents that hold each word piece, ``[V]``.
         size: number of documents N.
+        texts: returns the word pieces of each document, each ``[L]``, for :meth:`pairs`; None where they are gone.
     """
 
-    def __init__(self, document_frequency: Tensor, size: int) -> None:
+    def __init__(
+        self, document_frequency: Tensor, size: int, texts: Callable[[], Iterable[Tensor]] | None = None
+    ) -> None:
         self.document_frequency = document_frequency
         self.size = size
+        self.texts = texts
+        #: pair counts that were asked for, by window and least count
+        self.counted: dict[tuple[int, int], PairCounts] = {}
         # Taken here, on the CPU, once, and rounded: other devices and processors differ in a logarithm's last digit.
         idf = torch.log((1.0 + size) / (1.0 + document_frequency.cpu().double()))
         self.idf = torch.round(idf * 2.0**30) / 2.0**30
@@ -45,12 +54,30 @@ class TermStatistics:
     @classmethod
     def of(cls, tokens: Tokens, documents: Mapping[str, Document]) -> TermStatistics:
         """Count over what is read of a collection's documents; from the store's own count where there is a store."""
-        if tokens.store is not None:
-            return cls(tokens.store.document_frequency(tokens.max_document_length), len(tokens.store))
-        total = len(documents) if isinstance(documents, dict) else None  # a store on disk may have to be built first
-        stream = tqdm(documents.values(), "tokenising", total, unit="doc", disable=None, leave=False)
-        batches = ({document.doc_id: document for document in batch} for batch in text_batches(stream))
-        return cls.count((ids for batch in batches for ids in tokens.documents(list(batch), batch)), tokens.vocab_size)
+        texts = partial(pieces, tokens, documents)
+        if tokens.store is None:
+            counted = cls.count(texts(), tokens.vocab_size)
+            return cls(counted.document_frequency, counted.size, texts)
+        return cls(tokens.store.document_frequency(tokens.max_document_length), len(tokens.store), texts)
+
+    def pairs(self, window: int = 8, least: int = 5) -> PairCounts:
+        """Return how often word pieces stand near each other in the collection; counted once, when first asked.
+
+        Args:
+            window: places that count as near.
+            least: pairs that are rarer are left out.
+
+        Raises:
+            OptionError: the texts are gone, as in a ranker that was saved before anyone asked.
+        """
+        if (window, least) not in self.counted:
+            if self.texts is None:
+                raise OptionError(
+                    f"nobody has counted which words stand within {window} places of each other, and the texts are "
+                    "gone: hand over a collection, or call ranker.count(texts)"
+                )
+            self.counted[window, least] = PairCounts.of(self.texts(), self.document_frequency.numel(), window, least)
+        return self.counted[window, least]
 
     def tfidf(self, ids: Tensor) -> Tensor:
         """Return the weight of each token of one document ``[L]``, float64."""
@@ -59,3 +86,12 @@ class TermStatistics:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.size} documents, {self.idf.numel()} word pieces)"
+
+
+def pieces(tokens: Tokens, documents: Mapping[str, Document]) -> Iterable[Tensor]:
+    """Yield the word pieces of each document that are read, ``[L]``."""
+    total = len(documents) if isinstance(documents, dict) else None  # a store on disk may have to be built first
+    stream = tqdm(documents.values(), "reading words", total, unit="doc", disable=None, leave=False)
+    for batch in text_batches(stream):
+        texts = {document.doc_id: document for document in batch}
+        yield from tokens.documents(list(texts), texts)

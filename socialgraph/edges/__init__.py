@@ -13,6 +13,7 @@ from socialgraph.edges.learned import Learned
 from socialgraph.edges.longformer import LongformerEdges
 from socialgraph.edges.nearby import Nearby
 from socialgraph.edges.pattern import Centrality, Pattern
+from socialgraph.edges.pmi import Pmi
 from socialgraph.edges.qds import QDSEdges
 from socialgraph.edges.query_to_all import QueryToAll
 from socialgraph.edges.reading_order import ReadingOrder
@@ -43,6 +44,7 @@ __all__ = [
     "Mixture",
     "Nearby",
     "Pattern",
+    "Pmi",
     "QDSEdges",
     "QueryHubs",
     "QueryToAll",

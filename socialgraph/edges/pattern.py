@@ -16,7 +16,8 @@ class Pattern(torch.nn.Module):
     """Base class of all patterns: says how likely each pair of tokens is to be friends.
 
     A subclass implements :meth:`forward`. Values lie in [0, 1]. It sees one
-    :class:`~socialgraph.data.DocumentGraph` or a whole batch of them.
+    :class:`~socialgraph.data.DocumentGraph` or a whole batch of them; what the collection says of its words, such as
+    document frequencies, is :func:`~socialgraph.edges.statistics.statistics_of` the graph.
     """
 
     @property

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import torch
 from torch_geometric.data import Batch, Data
+
+from socialgraph.data.statistics import TermStatistics
 
 
 def document(words: list[int], query: list[int], tfidf: list[float]) -> Data:
@@ -42,4 +46,15 @@ def hard_documents(device: torch.device) -> dict[str, Data]:
     graphs["two empty documents"] = Batch.from_data_list([graphs["empty"], graphs["empty"]])
     some = list(graphs.values())
     graphs["batch of unequal documents"] = Batch.from_data_list([*some[:6], some[0], *some[9:5:-1], some[0]])
+    for graph in graphs.values():
+        graph.statistics = some_statistics()  # after batching, as the builder does
     return {name: graph.to(device) for name, graph in graphs.items()}
+
+
+@cache
+def some_statistics() -> TermStatistics:
+    """Return what a small made-up collection says of the word pieces 5 to 99: some are common, some stand together."""
+    generator = torch.Generator().manual_seed(1)
+    texts = [5 + (torch.rand(60, generator=generator) ** 2 * 95).long() for _ in range(20)]
+    counted = TermStatistics.count(texts, vocab_size=100)
+    return TermStatistics(counted.document_frequency, counted.size, lambda: texts)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
-from socialgraph.testing.documents import document
+from socialgraph.testing.documents import document, some_statistics
 
 
 class Graph(NamedTuple):
@@ -32,7 +32,9 @@ class Graph(NamedTuple):
             document([10 + i % 10 for i in range(size)], list(self.query), [float(1 + i % 7) for i in range(size)])
             for size in sizes
         ]
-        return Batch.from_data_list(made).to(self.batch.device)
+        together = Batch.from_data_list(made).to(self.batch.device)
+        together.statistics = some_statistics()
+        return together
 
     def documents(self) -> list[Graph]:
         """Return each document as a graph of its own."""

@@ -31,7 +31,7 @@ def check_pattern(pattern: Pattern, device: torch.device | str = "cpu") -> None:
 
     The documents are small and each is hard in its own way: empty, one word, two, the same word again and again, no
     word of the query, nothing but its word, no tf-idf weight, a long one, and batches of them. Their word pieces have
-    ids from 5 to 99. The laws are :data:`LAWS`.
+    ids from 5 to 99; a small collection's statistics come with them. The laws are :data:`LAWS`.
 
     Args:
         pattern: an instance, such as ``MyPattern(p=50)``; it is copied for every law.
@@ -126,7 +126,10 @@ def a_batch_is_its_documents_alone(pattern: Pattern, graph: Data) -> str | None:
     if not isinstance(graph, Batch):
         return None
     tolerance = COSTLY_TOLERANCE if isinstance(pattern, Centrality) and pattern.costly else 0.0
-    alone = [matrix for one in graph.to_data_list() for matrix in matrices(pattern(one))]
+    documents = graph.to_data_list()
+    for document in documents:
+        document.statistics = graph.statistics
+    alone = [matrix for document in documents for matrix in matrices(pattern(document))]
     return difference(matrices(pattern(graph)), alone, tolerance, "in the batch", "alone")
 
 

@@ -1,0 +1,105 @@
+"""Words that keep company in the collection are friends in the document."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+from torch_geometric.utils import cumsum
+
+from socialgraph.edges.affinity import FACTOR_STEP, Affinity, fixed
+from socialgraph.edges.layout import documents
+from socialgraph.edges.pattern import Pattern
+from socialgraph.edges.statistics import NeighbourCounts, statistics_of
+from socialgraph.errors import OptionError, is_whole
+
+
+class Pmi(Pattern):
+    r"""P is the normalised pointwise mutual information of the two words, wherever they stand.
+
+    .. math::
+        P(i, j) = \max\Bigl(0, \frac{\ln \frac{p(s, t)}{p(s) p(t)}}{-\ln p(s, t)}\Bigr), \quad
+        p(s, t) = \frac{n(s, t)}{n}, \; p(s) = \frac{n(s)}{n}, \quad s = x_i, t = x_j
+
+    with n(s, t) how often the collection has s and t within ``window`` places, n(s) and n its sums. 1: where one of the
+    words stands the other is always near; 0: no more often than by chance, or seen together fewer than ``least`` times.
+    Gerlof Bouma, "Normalized (Pointwise) Mutual Information in Collocation Extraction", GSCL 2009; between the words of
+    a document as a graph: Liang Yao, Chengsheng Mao and Yuan Luo, "Graph Convolutional Networks for Text
+    Classification", AAAI 2019.
+
+    The collection is counted once, when the first graph is drawn. A document of u different word pieces costs u^2
+    look-ups.
+
+    Args:
+        window: places that count as near.
+        least: pairs that the collection has less often say nothing.
+
+    Raises:
+        OptionError: window < 1 or least < 1.
+    """
+
+    def __init__(self, window: int = 8, least: int = 5) -> None:
+        super().__init__()
+        for name, value in (("window", window), ("least", least)):
+            if not is_whole(value, 1):
+                raise OptionError(f"{name} must be a whole number of at least 1, got {value}")
+        self.window = window
+        self.least = least
+
+    def forward(self, graph: Data) -> Affinity:
+        """Return the probabilities of all pairs.
+
+        Raises:
+            OptionError: the graph has no statistics, or their texts are gone.
+        """
+        batch, ptr = documents(graph)
+        counts = statistics_of(graph).pairs(self.window, self.least)
+        return WordTable(batch, ptr, graph.input_ids, counts)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(window={self.window}, least={self.least})"
+
+
+class WordTable(Affinity):
+    """P by the two words alone: a table for each document, of its different word pieces.
+
+    Args:
+        batch: document of each node, ``[N]``.
+        ptr: bounds of the documents, ``[B + 1]``.
+        input_ids: word piece of each node, ``[N]``.
+        counts: of the collection.
+    """
+
+    def __init__(self, batch: Tensor, ptr: Tensor, input_ids: Tensor, counts: NeighbourCounts) -> None:
+        super().__init__(batch, ptr)
+        vocabulary = counts.frequency.numel()
+        key, word = torch.unique(batch * vocabulary + input_ids, return_inverse=True)  # (document, word piece)
+        different = torch.bincount(key // vocabulary, minlength=ptr.numel() - 1)
+        self.size, self.base = different, cumsum(different**2)
+        self.word = word - cumsum(different)[batch]  # its number within the document
+        self.table = npmi(counts, *self._pairs(key % vocabulary)).to(batch.device)
+
+    def _pairs(self, piece: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the word pieces of all places of all tables, on the CPU where the counts are."""
+        entry = torch.repeat_interleave(self.size**2)
+        place = torch.arange(entry.numel(), device=entry.device) - self.base[entry]
+        first, width = cumsum(self.size)[entry], self.size[entry]
+        return piece[first + place // width].cpu(), piece[first + place % width].cpu()
+
+    def pair(self, i: Tensor, j: Tensor) -> Tensor:
+        """Return P for the pairs; see :meth:`Affinity.pair`."""
+        document = self.batch[i]
+        return self.table[self.base[document] + self.word[i] * self.size[document] + self.word[j]]
+
+
+def npmi(counts: NeighbourCounts, s: Tensor, t: Tensor) -> Tensor:
+    """Return the normalised pointwise mutual information of word pieces, not below 0: float64, as ``s`` and ``t``.
+
+    Rounded, so that sums of it are exact on every device.
+    """
+    together = counts(s, t).double()
+    apart = counts.frequency[s].double() * counts.frequency[t].double()
+    seen = together > 0
+    joint = torch.where(seen, together / max(counts.total, 1), 0.5)
+    mutual = torch.where(seen, together * counts.total / apart.clamp(min=1), 1.0).log()
+    return fixed((mutual / (-joint.log()).clamp(min=1e-12)).clamp(0.0, 1.0), FACTOR_STEP)

@@ -1,0 +1,98 @@
+"""Company in the collection makes friends in the document: against the formula, written out."""
+
+import math
+
+import pytest
+import torch
+from torch_geometric.data import Batch
+
+from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
+from socialgraph.edges import Pmi, SocialEdges, StaticDistance
+from socialgraph.errors import OptionError
+from socialgraph.partition import EdgeCircles
+from socialgraph.testing import check_pattern
+from socialgraph.testing.documents import document
+
+TEXTS = [[1, 2, 3, 1, 2, 4], [1, 2, 5, 5], [3, 4, 3, 4, 6]]
+
+
+def statistics(texts=TEXTS):
+    texts = [torch.tensor(text) for text in texts]
+    counted = TermStatistics.count(texts, vocab_size=10)
+    return TermStatistics(counted.document_frequency, counted.size, lambda: texts)
+
+
+def expected(s, t, window, least):
+    places = [(i, j, text) for text in TEXTS for i in range(len(text)) for j in range(len(text))]
+    pairs = [(text[i], text[j]) for i, j, text in places if 0 < abs(i - j) <= window]
+    together = pairs.count((s, t))
+    if together < least:
+        return 0.0
+    chance = [sum(pair[0] == word for pair in pairs) / len(pairs) for word in (s, t)]
+    joint = together / len(pairs)
+    return max(0.0, math.log(joint / (chance[0] * chance[1])) / -math.log(joint))
+
+
+@pytest.mark.parametrize(("window", "least"), [(1, 1), (2, 1), (2, 3)])
+def test_values_are_the_formula(window, least):
+    words = [1, 2, 3, 9, 5, 1, 6]
+    graph = document(words, [2], [1.0] * len(words))
+    graph.statistics = statistics()
+    (matrix,) = Pmi(window, least)(graph).dense()
+    for i, s in enumerate(words):
+        for j, t in enumerate(words):
+            want = 0.0 if i == j else expected(s, t, window, least)
+            assert float(matrix[i, j]) == pytest.approx(want, abs=1e-6)
+    assert float(matrix.max()) > 0.3
+
+
+def test_documents_of_a_batch_have_their_own_words():
+    graphs = [document(words, [2], [1.0] * len(words)) for words in ([1, 2, 3], [], [4, 4, 3, 1], [5])]
+    batch = Batch.from_data_list(graphs)
+    batch.statistics = statistics()
+    for found, graph in zip(Pmi(2, 1)(batch).dense(), graphs, strict=True):
+        graph.statistics = batch.statistics
+        assert torch.equal(found, Pmi(2, 1)(graph).dense()[0])
+
+
+def test_a_word_with_one_companion_only_is_sure_of_it():
+    graph = document([1, 2], [1], [1.0, 1.0])
+    graph.statistics = statistics([[1, 2], [3, 4], [1, 2]])
+    assert float(Pmi(1, 1)(graph).dense()[0][0, 1]) > 0.99
+    graph.statistics = statistics([[1, 1, 1]])  # one word, all its neighbours its like: no better than chance
+    assert float(Pmi(1, 1)(document_of_one(graph.statistics)).dense()[0].max()) == 0.0
+
+
+def document_of_one(known):
+    graph = document([1, 1], [1], [1.0, 1.0])
+    graph.statistics = known
+    return graph
+
+
+def test_it_obeys_the_laws():
+    check_pattern(Pmi())
+    check_pattern(Pmi(window=2, least=1))
+
+
+@pytest.mark.parametrize("options", [{"window": 0}, {"least": 0}, {"window": 1.5}])
+def test_options_out_of_range(options):
+    with pytest.raises(OptionError, match="whole number of at least 1"):
+        Pmi(**options)
+
+
+def test_a_graph_without_statistics_says_what_is_missing():
+    with pytest.raises(OptionError, match=r"set graph.statistics = builder.statistics"):
+        Pmi()(document([1, 2], [1], [1.0, 1.0]))
+
+
+def test_the_builder_hands_statistics_over_and_leaves_none_behind():
+    texts = {"d": Document("d", "new york and new york again, and the old town of york " * 3)}
+    tokens = Tokens("minilm")
+    known = TermStatistics.of(tokens, texts)
+    edges = SocialEdges({"pmi": Pmi(1, 2), "near": StaticDistance()}, sparsity=0.8)
+    batch = GraphBuilder(texts, tokens, known, edges, EdgeCircles(2, 8))([("q", "york", "d")])
+    assert "statistics" not in batch
+    assert batch.circle_index.numel()
+    kept = GraphBuilder(texts, tokens, known, edges, EdgeCircles(2, 8), keep_edges=True)([("q", "york", "d")])
+    assert kept.statistics is known
+    assert torch.equal(kept.circle_index, batch.circle_index)
