@@ -68,6 +68,7 @@ function search() {
     hits.push([...new Set(haystack.owner.slice(at, at + wanted.length))]);
   }
   hit = 0;
+  $("bar").classList.toggle("on", Boolean(wanted));
   const found = new Set(hits.flat());
   for (const view of views) view.pieces.forEach((piece, node) => piece.classList.toggle("found", found.has(node)));
   showHit();

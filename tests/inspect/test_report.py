@@ -5,9 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 import re
-import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -15,11 +13,10 @@ import numpy as np
 import pytest
 import torch
 from conftest import document_batch
-from torch_geometric.data import Batch
+from pages import one, social
 
-from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens, compose, document_graph
-from socialgraph.data.graph import connect, gather, weigh
-from socialgraph.edges import DynamicDistance, SocialEdges, StaticCentrality, StaticDistance, coin_key
+from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
+from socialgraph.edges import SocialEdges, StaticCentrality
 from socialgraph.errors import InputError
 from socialgraph.inspect.report import View, embedded_json, page, pattern_shares, report
 from socialgraph.partition import EdgeCircles, NodeCircles, Windows
@@ -57,25 +54,6 @@ HOSTILE = [
     "__proto__",
 ]
 TIES = ("static_distance", "static_centrality", "dynamic_distance")
-
-
-def social(sparsity=0.8) -> SocialEdges:
-    return SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance()], {"static_distance": 2.0}, sparsity)
-
-
-def one(length=70, circles=None, sparsity=0.8, passages=16, seed=0):
-    """A graph of random words with everything that the page shows, and the edges that drew it."""
-    generator = torch.Generator().manual_seed(seed)
-    ids = torch.randint(5, 200, (length,), generator=generator)
-    tfidf = torch.rand(length, generator=generator, dtype=torch.float64)
-    query = ids[[length // 3, length // 2]] if length else torch.tensor([7])
-    batch = Batch.from_data_list([document_graph(ids, query, coin_key(seed, "q", "d"), "q", "d", tfidf=tfidf)])
-    edges = social(sparsity)
-    weigh(batch, "dynamic_distance", edges.patterns["dynamic_distance"].weights(batch))
-    connect(batch, *edges(batch))
-    layout = (batch.edge_index, batch.batch, 1, batch.edge_weight)
-    gather(batch, *compose(Windows(passages), circles or EdgeCircles(k=4, max_size=12), *layout))
-    return batch[0], edges
 
 
 def friends_of(graph, node: int) -> dict[int, float]:
@@ -243,43 +221,6 @@ def test_the_code_in_the_docs_runs(tmp_path, monkeypatch):
 
 
 # ---- in a browser ------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    names = ("chromium", "chromium-browser", "google-chrome")
-    binary = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
-    if binary is None:
-        pytest.skip("no Chromium here (set CHROMIUM to its path)")
-    quiet = ("background-networking", "component-update", "sync", "gpu")
-    arguments = ["--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in quiet)]
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=binary, args=arguments)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def load(chromium, tmp_path):
-    """Open a page from disk; at the end it must not have complained, nor asked for anything but itself."""
-    contexts, complaints = [], []
-
-    def opened(text: str, **options):
-        file = tmp_path / "page.html"
-        file.write_text(text, encoding="utf-8")
-        contexts.append(chromium.new_context(viewport={"width": 1300, "height": 800}, **options))
-        tab = contexts[-1].new_page()
-        tab.on("console", lambda message: complaints.append(message.text))
-        tab.on("pageerror", lambda error: complaints.append(str(error)))
-        tab.on("request", lambda one: None if one.is_navigation_request() else complaints.append(one.url))
-        tab.goto(file.as_uri())
-        return tab
-
-    yield opened
-    for context in contexts:
-        context.close()
-    assert complaints == []
 
 
 def piece(tab, node: int):
