@@ -502,9 +502,9 @@ def test_a_page_with_hostile_names_runs_nothing_in_a_browser(tiny_bert, tmp_path
             file = tmp_path / f"page{number}.html"
             file.write_text(page, encoding="utf-8")
             tab.goto(file.as_uri())
-            tab.locator("#text .piece").nth(0).hover()
-            tab.locator("#text .piece").nth(number).click()
-            assert tab.locator("#text .piece").count() == len(attacks)
+            tab.locator(".text .piece").nth(0).hover()
+            tab.locator(".text .piece").nth(number).click()
+            assert tab.locator(".text .piece").count() == len(attacks)
             assert tab.evaluate("window.hacked") is None
             assert tab.evaluate(elements) == clean
         chromium.close()
