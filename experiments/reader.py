@@ -19,11 +19,12 @@ def main(config: DictConfig) -> None:
 
         import torch
         from hydra.utils import instantiate
-        from lab.evidence import evidence_of
         from lab.reader.measures import measured
         from lab.reader.passages import make_pool
         from lab.reader.publish import cut_back, publish
         from lab.reader.training import Options, Training, log
+
+        from socialgraph.data.evidence import evidence_of
 
         torch.set_num_threads(config.threads)
         folder = Path(config.folder)

@@ -9,6 +9,9 @@ from pathlib import Path
 
 from socialgraph.errors import InputError, SocialgraphError, shown
 
+#: word pieces that are read of a document, and circles: as experiments/compare.py, where nothing is trained
+LENGTH, CIRCLES = 2048, 8
+
 _ABOUT = """\
 Rank long documents, and look at their social graphs.
 
@@ -35,15 +38,18 @@ examples:
   # a document of the built-in collection (the documentation of this Python)
   socialgraph inspect --query "copy a file with its permissions" --document library/shutil --open
 
-  # a text of your own, the paper's other partition, eight circles
-  socialgraph inspect --query "what is a social graph" --file notes.txt --partition node -k 8
+  # a text of your own, the paper's other partition, sixteen circles
+  socialgraph inspect --query "what is a social graph" --file notes.txt --partition node -k 16
 
   # other collections: any of ir_datasets, or a folder with corpus.jsonl and queries.<split>.tsv
   socialgraph inspect --query "measurement of plasma" --document 42 --collection irds:vaswani
   socialgraph inspect --query "..." --document D7 --collection my/collection --output D7.html
 
-  # a partition of your own, from my_module.py in this folder
-  socialgraph inspect --query "..." --document library/shutil --partition my_module.MyPartition
+  # two partitions side by side
+  socialgraph inspect --query "..." --document library/shutil --partition edge,node
+
+  # a partition and a pattern of your own, from my_module.py in this folder
+  socialgraph inspect --query "..." --document library/shutil --partition my_module.MyPartition --edges my_module.Mine
 
   # what each circle is worth to a model that `make run` trained
   socialgraph inspect --query "..." --document library/shutil --model outputs/.../models/Socialformer-edge
@@ -103,10 +109,15 @@ def _add_inspect(result: argparse.ArgumentParser) -> None:
     add("--collection", default="pydocs", metavar="NAME",
         help="pydocs, irds:ID or a folder; its documents tell how common each word is (default: pydocs)")  # fmt: skip
     add("--output", type=Path, default=Path("report.html"), metavar="PATH", help="default: report.html")
-    add("--length", type=int, default=2048, help="word pieces of the document that are read (default: 2048)")
+    add("--length", type=int, default=LENGTH,
+        help=f"word pieces of the document that are read (default: {LENGTH})")  # fmt: skip
     add("--partition", default="edge", metavar="NAME",
-        help="a name such as edge, node, metis, or module.Class of your own (default: edge)")  # fmt: skip
-    add("-k", type=int, default=16, help="number of circles (default: 16)")
+        help="a name such as edge, node, metis, or module.Class of your own; two with a comma stand side by side "
+        "(default: edge)")  # fmt: skip
+    add("-k", type=int, default=CIRCLES, help=f"number of circles (default: {CIRCLES})")
+    add("--edges", metavar="NAME",
+        help="a name such as social, random, nearby, or module.Class of your own, a pattern or a sampler "
+        "(default: social; for sentences reading-order)")  # fmt: skip
     add("--sparsity", type=float, default=0.93, help="share of pairs that are no friends (default: 0.93)")
     add("--window", type=int, default=128, help="word pieces of a passage (default: 128)")
     add("--backbone", help="BERT of tokenizer and dynamic centrality (default: the model's, else minilm)")

@@ -16,7 +16,7 @@ from socialgraph import ranker_files, ranker_training, ranking
 from socialgraph.backbone import READER
 from socialgraph.data import Collection, Document, GraphBuilder, TermStatistics, Tokens, WeightCache
 from socialgraph.data.graph import DocumentGraph
-from socialgraph.edges import SocialEdges, StaticCentrality
+from socialgraph.edges import StaticCentrality
 from socialgraph.errors import OptionError
 from socialgraph.nn.hub_ranker import HubRanker
 from socialgraph.partition import Partition
@@ -302,41 +302,52 @@ class Ranker:
         """
         return ranker_files.push(self, repo_id, private, options)
 
-    def graph(self, query: str, text: Text) -> DocumentGraph:
+    def graph(self, query: str, text: Text, circles: Partition | None = None) -> DocumentGraph:
         """Return the graph of a query and a text, with its edges and circles, for :mod:`socialgraph.inspect`.
 
         ``socialgraph.inspect.to_networkx(ranker.graph(query, text))`` is the same for networkx.
 
+        Args:
+            query: its text.
+            text: the document.
+            circles: a partition in place of the ranker's own.
+
         Raises:
             InputError: a query without word pieces.
+            OptionError: ``circles`` for a ranker without edges.
         """
         name, document = as_document(text)
         (query_id,) = as_queries(query)
-        batch = self.builder({name: document}, keep_edges=True)([(query_id, query, name)])
-        return cast(DocumentGraph, batch[0])
+        builder = self.builder({name: document}, keep_edges=True)
+        builder.circles = builder.circles if circles is None else circles
+        return cast(DocumentGraph, builder([(query_id, query, name)])[0])
 
     def words(self, graph: DocumentGraph) -> list[str]:
         """Return the word pieces of a graph's nodes."""
         return self.tokens.words(graph.input_ids)
 
-    def explain(self, query: str, text: Text) -> Page:
+    def explain(
+        self, query: str, text: Text, beside: str | type[Partition] | Partition | None = None,
+        evidence: tuple[int, int] | None = None,
+    ) -> Page:  # fmt: skip
         """Return a page about a query and a text: circles, friends, and what each circle is worth to the score.
 
         In a notebook it shows itself; ``page.save("page.html")`` writes it.
-        """
-        from socialgraph.inspect.leave_one_out import scores_without  # what draws takes a second to import
-        from socialgraph.inspect.page import Page
-        from socialgraph.inspect.report import report
 
-        graph = self.graph(query, text)
-        graph.document_id = getattr(text, "doc_id", "")  # what a text is called here tells nobody anything
-        edges = self.parts.edges if isinstance(self.parts.edges, SocialEdges) else None
-        score: float | None
-        if "circle_index" in graph:
-            score, without = scores_without(self.model, graph)
-        else:
-            score, without = float(self.predict([(query, text)])[0]), {}
-        return Page(report(graph.cpu(), self.words(graph), query, edges, score, without))
+        Args:
+            query: its text.
+            text: the document.
+            beside: a partition to stand beside the ranker's own, with as many circles: what would other circles hold?
+            evidence: the word pieces where the answer stands, from and to before, where it is known; see
+                :func:`~socialgraph.data.evidence.evidence_nodes`.
+
+        Raises:
+            InputError: a query without word pieces.
+            OptionError: no such partition, or the ranker has no edges to gather its circles from.
+        """
+        from socialgraph.ranker_explain import explain  # what draws takes a second to import
+
+        return explain(self, query, text, beside, evidence)
 
     def __repr__(self) -> str:
         graphs = self.parts.circles or self.parts.passages or self.parts.edges

@@ -1,6 +1,7 @@
 """A small real BERT, and documents for it, for all tests."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -111,3 +112,40 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.section("how much was tried")
     for line in sorted(lines):
         terminalreporter.write_line(line)
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    binary = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+    if binary is None:
+        pytest.skip("no Chromium here (set CHROMIUM to its path)")
+    quiet = ("background-networking", "component-update", "sync", "gpu")
+    arguments = ["--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in quiet)]
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=binary, args=arguments)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def load(chromium, tmp_path):
+    """Open a page from disk; at the end it must not have complained, nor asked for anything but itself."""
+    contexts, complaints = [], []
+
+    def opened(text: str, **options):
+        file = tmp_path / "page.html"
+        file.write_text(text, encoding="utf-8")
+        contexts.append(chromium.new_context(**{"viewport": {"width": 1300, "height": 800}, **options}))
+        tab = contexts[-1].new_page()
+        tab.on("console", lambda message: complaints.append(message.text))
+        tab.on("pageerror", lambda error: complaints.append(str(error)))
+        tab.on("request", lambda one: None if one.is_navigation_request() else complaints.append(one.url))
+        tab.goto(file.as_uri())
+        return tab
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert complaints == []

@@ -13,8 +13,8 @@ MAY_IMPORT = {
     "data": {"errors", "backbone", "edges", "partition"},
     "nn": {"errors", "backbone", "model_files", "data"},
     "ranking": {"errors", "backbone", "data", "edges", "partition", "nn"},
-    "inspect": {"errors", "query_match", "data", "edges", "partition", "nn"},
-    "testing": {"errors", "data", "edges", "partition"},
+    "inspect": {"errors", "query_match", "data", "edges", "partition", "nn", "recipes"},
+    "testing": {"errors", "data", "edges", "partition", "nn"},
     "recipes": {"errors", "data", "edges", "partition"},
 }
 

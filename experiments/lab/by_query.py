@@ -9,11 +9,11 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from lab.comparison import Comparison, Line
-from lab.evidence import evidence_of, read_flags
 from lab.report import csv_text, markdown_line
 from lab.store import write_text
 from lab.task import Task
 from socialgraph.data import Tokens
+from socialgraph.data.evidence import evidence_of, read_flags
 from socialgraph.data.files import atomic_write
 from socialgraph.inspect.by_length import Bucket, draw_by_length, measures_by_length
 from socialgraph.ranking import processes

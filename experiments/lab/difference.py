@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from statistics import fmean
 
 from lab.comparison import mixed, per_query
-from lab.evidence import read_evidence
 from lab.report import markdown_line
 from lab.store import Store
+from socialgraph.data.evidence import read_evidence
 from socialgraph.errors import InputError
 from socialgraph.inspect.by_length import measures_by_length
 from socialgraph.ranking import paired_t_test

@@ -8,9 +8,10 @@ from socialgraph.inspect.leaders_figure import draw_leaders
 from socialgraph.inspect.leave_one_out import scores_without
 from socialgraph.inspect.networkx import to_graphml, to_networkx
 from socialgraph.inspect.patterns_figure import draw_patterns
-from socialgraph.inspect.report import report
+from socialgraph.inspect.report import View, report
 
 __all__ = [
+    "View",
     "circle_sizes",
     "describe",
     "describe_all",

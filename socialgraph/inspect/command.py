@@ -7,8 +7,9 @@ import difflib
 import importlib
 import inspect
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from socialgraph import nn
 from socialgraph.data import (
@@ -17,36 +18,31 @@ from socialgraph.data import (
     GraphBuilder,
     TermStatistics,
     Tokens,
+    WeightCache,
     load_folder,
     load_irds,
     load_pydocs,
 )
+from socialgraph.data.evidence import evidence_nodes
 from socialgraph.data.files import MAX_LINE, atomic_write, plain_file
-from socialgraph.edges import (
-    DynamicCentrality,
-    DynamicDistance,
-    ReadingOrder,
-    SocialEdges,
-    StaticCentrality,
-    StaticDistance,
-)
+from socialgraph.edges import EdgeSampler, Pattern, SocialEdges
 from socialgraph.errors import InputError, OptionError, shown
+from socialgraph.inspect.given import layout, whole_lengths
 from socialgraph.inspect.leave_one_out import scores_without
-from socialgraph.inspect.report import report
+from socialgraph.inspect.networkx import node_weights
+from socialgraph.inspect.report import View, report
 from socialgraph.partition import Blocks, Partition, Windows, partition_resolver
+from socialgraph.recipes.build import build
+from socialgraph.recipes.compose import compose_recipe, quoted
 
 
 def write(options: argparse.Namespace) -> Path:
     """Write the page that the options describe and return its path."""
-    circles = partition(options.partition, options.k)  # first what may be mistyped, then what takes time
+    # first what may be mistyped, then what takes time
+    circles = {name: partition(name, options.k) for name in names(options.partition)}
     model = None if options.model is None else load_model(options.model, options.model_class)
     backbone = options.backbone or (model and model.backbone) or "minilm"
-    edges: SocialEdges | ReadingOrder
-    if isinstance(circles, Blocks):
-        edges = ReadingOrder(backbone)  # blocks cut the text, not the social graph
-    else:
-        patterns = [StaticDistance(), StaticCentrality(), DynamicDistance(), DynamicCentrality(backbone)]
-        edges = SocialEdges(patterns, sparsity=options.sparsity)
+    drawn = {name: edges_of(options.edges, one, options.sparsity, backbone) for name, one in circles.items()}
     mine = None if options.file is None else text_file(options.file)
     print(f"reading {options.collection} ...", file=sys.stderr, flush=True)
     texts = collection(options.collection)
@@ -55,18 +51,40 @@ def write(options: argparse.Namespace) -> Path:
     statistics = TermStatistics.of(tokens, texts.documents)
     tokens.store = None  # the document is read as it is now, under whatever id
     documents = {document.doc_id: document}
-    builder = GraphBuilder(
-        documents, tokens, statistics, edges, circles, Windows(options.window), keep_edges=True, seed=options.seed
-    )
     print(f"drawing {shown(document.doc_id)} ...", file=sys.stderr, flush=True)
-    graph = builder([("query", options.query, document.doc_id)])[0]
-    score, without = (None, None) if model is None else scores_without(model, graph)
-    social = edges if isinstance(edges, SocialEdges) else None
-    words = tokens.words(graph.input_ids)
-    text = report(graph, words, options.query, social, score, without)
+    cache, views = WeightCache(), []
+    for name, one in circles.items():
+        passages = Windows(options.window)
+        builder = GraphBuilder(
+            documents, tokens, statistics, drawn[name], one, passages, keep_edges=True, seed=options.seed, cache=cache
+        )
+        graph = builder([("query", options.query, document.doc_id)])[0]
+        score, without = (None, {}) if model is None else scores_without(model, graph)
+        views.append(View(graph, name, score, without))
+    # Blocks cut the text and are no look at the social graph: beside others they stand with the friends of those.
+    social = next((name for name, one in drawn.items() if isinstance(one, SocialEdges)), None)
+    views = befriended(views, list(circles).index(social) if social else 0)
+    text = report(
+        views, tokens.words(views[0].graph.input_ids), options.query,
+        cast(SocialEdges, drawn[social]) if social else None, tokens.words(views[0].graph.query_ids),
+        None if mine else known_evidence(options.query, document, texts, tokens.tokenizer, options.collection),
+        whole_lengths(tokens, document, options.query), layout(model),
+    )  # fmt: skip
     with atomic_write(options.output) as file:
         file.write(text)
     return Path(options.output).resolve()
+
+
+def names(typed: str) -> list[str]:
+    """Return the partitions that are to stand side by side.
+
+    Raises:
+        OptionError: none, more than two, or twice the same.
+    """
+    found = typed.split(",")
+    if len(found) > 2 or len(set(found)) < len(found) or not all(found):
+        raise OptionError(f"--partition takes one partition or two different ones, such as edge,node; got {typed!r}")
+    return found
 
 
 def partition(name: str, k: int) -> Partition:
@@ -75,20 +93,72 @@ def partition(name: str, k: int) -> Partition:
     Raises:
         OptionError: there is none.
     """
-    kind: Any = name
-    if "." in name:
-        module, _, attribute = name.rpartition(".")
-        sys.path.insert(0, str(Path.cwd()))
-        try:
-            kind = getattr(importlib.import_module(module), attribute)
-        except (ImportError, AttributeError, ValueError) as error:
-            raise OptionError(f"--partition {name}: {error}") from error
-        finally:
-            sys.path.remove(str(Path.cwd()))
-        if not (isinstance(kind, type) and issubclass(kind, Partition)):
-            raise OptionError(f"--partition {name}: expected a subclass of socialgraph.partition.Partition")
+    kind: Any = own("--partition", name, Partition) if "." in name else name
     found = kind if isinstance(kind, type) else type(partition_resolver(name))
     return partition_resolver(kind, **({"k": k} if "k" in inspect.signature(found).parameters else {}))
+
+
+def edges_of(name: str | None, circles: Partition, sparsity: float, backbone: str) -> EdgeSampler:
+    """Return what draws the edges: a name of the shelf, or a pattern or a sampler by its dotted path.
+
+    Args:
+        name: None: the social graph; for blocks, which cut the text, its reading order.
+        circles: the partition that reads them.
+        sparsity: share of pairs that are no friends, where the edges take it.
+        backbone: where they ask a BERT.
+
+    Raises:
+        OptionError: there is none.
+    """
+    if name is not None and "." in name:
+        own("--edges", name, Pattern, EdgeSampler)
+        made = build({"_target_": name})
+        return SocialEdges([made], sparsity=sparsity) if isinstance(made, Pattern) else cast(EdgeSampler, made)
+    chosen = name or ("reading-order" if isinstance(circles, Blocks) else "social")
+    spec = compose_recipe("socialformer", [f"edges={quoted(chosen)}", f"model.backbone={quoted(backbone)}"])["edges"]
+    made = build(spec | {"sparsity": sparsity} if "sparsity" in spec else spec)
+    return cast(EdgeSampler, made)
+
+
+def own(option: str, name: str, *kinds: type) -> type[Any]:
+    """Return a class of the user's own by its dotted path; modules of the current folder are found.
+
+    Raises:
+        OptionError: there is none, or it is of another kind.
+    """
+    module, _, attribute = name.rpartition(".")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        kind = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise OptionError(f"{option} {name}: {error}") from error
+    finally:
+        sys.path.remove(str(Path.cwd()))
+    if not (isinstance(kind, type) and issubclass(kind, kinds)):
+        wanted = " or ".join(f"{one.__module__.rpartition('.')[0]}.{one.__name__}" for one in kinds)
+        raise OptionError(f"{option} {name}: expected a subclass of {wanted}")
+    return kind
+
+
+def befriended(views: Sequence[View], social: int) -> list[View]:
+    """Return the views, all with the friendships, and the weights of words, of one of them."""
+    source = views[social].graph
+    for view in views:
+        for name in ("edge_index", "edge_weight", *node_weights(source)):
+            view.graph[name] = source[name]
+    return list(views)
+
+
+def known_evidence(
+    query: str, document: Document, texts: Collection, tokenizer: Any, folder: str
+) -> tuple[int, int] | None:
+    """Return the nodes that hold the answer to a query of the collection, by the query's text; None: nobody knows."""
+    asked = [name for split in texts.splits.values() for name, text in split.queries.items() if text == query]
+    if not asked or folder.startswith("irds:"):
+        return None
+    place = None if folder == "pydocs" else folder
+    found = (evidence_nodes(name, document, tokenizer, place) for name in asked)
+    return next((one for one in found if one is not None), None)
 
 
 def collection(name: str) -> Collection:

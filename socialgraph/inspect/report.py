@@ -8,29 +8,54 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
 
 from socialgraph.data.graph import DocumentGraph
-from socialgraph.edges.layout import documents
 from socialgraph.edges.social import SocialEdges
 from socialgraph.errors import InputError
 from socialgraph.inspect.describe import describe
+from socialgraph.inspect.meanings import meaning
+from socialgraph.inspect.names import circle_names, query_nodes, query_pieces
 from socialgraph.inspect.networkx import circles_of, friendships, meetings, node_weights, one_graph, pattern_parts
-from socialgraph.query_match import query_match
+
+#: the parts of the page's script, in their order
+SCRIPTS = ("data", "view", "circles", "word", "reader")
+
+
+@dataclass(frozen=True)
+class View:
+    """What a page shows of one partition.
+
+    Attributes:
+        graph: one pair, with its edges (``GraphBuilder(..., keep_edges=True)``); of a batch, take ``batch[i]``.
+        name: of the partition; needed where a page shows two.
+        score: the document's score, see :func:`~socialgraph.inspect.leave_one_out.scores_without`.
+        without: the score without a circle, by the circle's number in ``graph.circle_index``.
+        statistics: names and numbers to show; by default those of :func:`~socialgraph.inspect.describe.describe`.
+    """
+
+    graph: DocumentGraph
+    name: str = ""
+    score: float | None = None
+    without: Mapping[int, float] = field(default_factory=dict)
+    statistics: Mapping[str, Any] | None = None
 
 
 def report(
-    graph: DocumentGraph,
+    views: DocumentGraph | View | Sequence[View],
     words: Sequence[str],
     query: str = "",
     edges: SocialEdges | None = None,
-    score: float | None = None,
-    without: Mapping[int, float] | None = None,
-    statistics: Mapping[str, Any] | None = None,
+    query_words: Sequence[str] | None = None,
+    evidence: tuple[int, int] | None = None,
+    whole: tuple[int, int] | None = None,
+    given: str | None = "together",
 ) -> str:
     r"""Return an HTML page about one document's social graph; write it to a file and open it in any browser.
 
@@ -44,68 +69,100 @@ def report(
     lets no other run. Probabilities are rounded to multiples of 1/65535, shares to multiples of 1/255.
 
     Args:
-        graph: one pair, with its edges (``GraphBuilder(..., keep_edges=True)``); of a batch, take ``batch[i]``.
+        views: a graph, a view of one, or two views of the same pair under two partitions, to stand side by side; the
+            friendships that are shown are those of the first.
         words: the word pieces, one for each node, as ``Tokens.words(graph.input_ids)`` gives them.
         query: the query's text.
         edges: what drew the graph: the page then says which pattern a tie is owed to.
-        score: the document's score, see :func:`~socialgraph.inspect.leave_one_out.scores_without`.
-        without: the score without a circle, by the circle's number in ``graph.circle_index``.
-        statistics: names and numbers to show; by default those of :func:`~socialgraph.inspect.describe.describe`.
+        query_words: the query's word pieces, ``Tokens.words(graph.query_ids)``; by default the words of ``query``.
+        evidence: the nodes where the answer stands, from and to before, where it is known; see
+            :func:`~socialgraph.data.evidence.evidence_nodes`.
+        whole: word pieces of the whole document, and of the whole query, of which only the first may have been read.
+        given: what BERT reads of a circle: "together": query and circle as one sequence; "apart": the circle alone;
+            None: not one sequence a circle, so the page does not show any.
 
     Raises:
-        InputError: a whole batch, a number of words that is not the number of nodes, edges that were never drawn, or
-            ``without`` names a circle that the graph does not have.
+        InputError: a whole batch, a number of words that is not the number of nodes, edges that were never drawn, views
+            of different pairs, or ``without`` names a circle that the graph does not have.
     """
-    original = graph
-    graph, pieces = one_graph(graph, words)
-    ends, weight = friendships(graph)
-    circle_index, leader_index, passage_mask = circles_of(graph)
-    unknown = sorted(set(without or {}) - set(range(leader_index.numel())))
-    if unknown:
-        raise InputError(f"scores name circle {unknown[0]}, but the graph has {leader_index.numel()} circles")
-    ties = {number: inside.numel() for number, inside in meetings(graph, ends)}
-    shares = {} if edges is None else pattern_shares(original, edges, ends.to(original.input_ids.device))
-    size = int(graph.num_nodes or 0)
-    # A weight is a probability, but there are edges with costs.
-    step = max(1.0, float(weight.max()) if weight.numel() else 0.0) / 65535
+    shown = [views] if isinstance(views, View) else [View(views)] if isinstance(views, Data) else list(views)
+    pieces = one_graph(shown[0].graph, words)[1] or []
+    asked = query_pieces(query) if query_words is None else list(query_words)
+    first = shown[0].graph
     data = {
         "query": query,
-        "query_id": str(graph.query_id),
-        "document_id": str(graph.document_id),
+        "query_id": str(first.query_id),
+        "document_id": str(first.document_id),
         "words": pieces,
-        "matches": query_match(graph, documents(graph)[0]).nonzero().flatten().tolist(),
+        "asked": asked,
+        "given": given,
+        "whole": whole,
+        "evidence": evidence,
+        "matches": query_nodes(pieces, asked),
         "weights": {
-            name: [_number(value) for value in values.tolist()] for name, values in node_weights(graph).items()
+            name: [_number(value) for value in values.tolist()] for name, values in node_weights(first).items()
         },
-        "circles": [
-            {
-                "number": number,
-                "passage": bool(passage_mask[number]),
-                "leader": int(leader_index[number]),
-                "members": circle_index[0, circle_index[1] == number].tolist(),
-                "ties": ties.get(number),
-                "without": _number((without or {}).get(number)),
-            }
-            for number in range(leader_index.numel())
-        ],
-        "edges": {
-            # of each node the number of friends after it in the text, then those friends, node by node
-            "count": _base64(torch.bincount(ends[0], minlength=size), "<u4"),
-            "friend": _base64(ends[1], "<u4" if size > 1 << 16 else "<u2"),
-            "wide": size > 1 << 16,
-            "weight": _base64((weight.double() / step).round(), "<u2"),
-            "step": step,
-            "shares": {name: _base64((share * 255).round(), "u1") for name, share in shares.items()},
-        },
-        "score": _number(score),
-        "statistics": _told(describe(original, edges=edges) if statistics is None else statistics),
+        "edges": _edges(first, edges),
+        "views": [_view(view, pieces, edges) for view in shown],
     }
     return page(data)
 
 
+def _view(view: View, pieces: list[str], edges: SocialEdges | None) -> dict[str, Any]:
+    """Return what the page tells of one partition."""
+    graph, _ = one_graph(view.graph, pieces)
+    circle_index, leader_index, passage_mask = circles_of(graph)
+    unknown = sorted(set(view.without) - set(range(leader_index.numel())))
+    if unknown:
+        raise InputError(f"scores name circle {unknown[0]}, but the graph has {leader_index.numel()} circles")
+    ties = {number: inside.numel() for number, inside in meetings(graph, friendships(graph)[0])}
+    members = [circle_index[0, circle_index[1] == number].tolist() for number in range(leader_index.numel())]
+    friends = (~passage_mask).nonzero().flatten().tolist()
+    names = dict(zip(friends, circle_names(pieces, [members[number] for number in friends]), strict=True))
+    statistics = describe(view.graph, edges=edges) if view.statistics is None else view.statistics
+    return {
+        "name": view.name,
+        "score": _number(view.score),
+        "circles": [
+            {
+                "number": number,
+                "name": names.get(number, ""),
+                "passage": bool(passage_mask[number]),
+                "leader": int(leader_index[number]),
+                "members": members[number],
+                "ties": ties.get(number),
+                "without": _number(view.without.get(number)),
+            }
+            for number in range(leader_index.numel())
+        ],
+        "statistics": [[str(name).replace("_", " "), _shown(one), meaning(name)] for name, one in statistics.items()],
+    }
+
+
+def _edges(original: DocumentGraph, edges: SocialEdges | None) -> dict[str, Any]:
+    """Return the friendships as the page reads them."""
+    graph, _ = one_graph(original, None)
+    ends, weight = friendships(graph)
+    shares = {} if edges is None else pattern_shares(original, edges, ends.to(original.input_ids.device))
+    size = int(graph.num_nodes or 0)
+    # A weight is a probability, but there are edges with costs.
+    step = max(1.0, float(weight.max()) if weight.numel() else 0.0) / 65535
+    return {
+        # of each node the number of friends after it in the text, then those friends, node by node
+        "count": _base64(torch.bincount(ends[0], minlength=size), "<u4"),
+        "friend": _base64(ends[1], "<u4" if size > 1 << 16 else "<u2"),
+        "wide": size > 1 << 16,
+        "weight": _base64((weight.double() / step).round(), "<u2"),
+        "step": step,
+        "shares": {name: _base64((share * 255).round(), "u1") for name, share in shares.items()},
+    }
+
+
 def page(data: Mapping[str, Any]) -> str:
     """Return the page around the data: template, style and script in one, with the policy that allows no other."""
-    template, style, script = (_part(f"report.{kind}") for kind in ("html", "css", "js"))
+    template, style = _part("report.html"), _part("report.css")
+    # one function around all parts of the script: what they define is seen by the others, and by nobody else
+    script = '"use strict";\n(() => {\n' + "".join(_part(f"report_{name}.js") for name in SCRIPTS) + "})();\n"
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; base-uri 'none'; "
         "form-action 'none'; require-trusted-types-for 'script'"
@@ -153,10 +210,6 @@ def _base64(values: Tensor, kind: str) -> str:
 def _number(value: float | None) -> float | None:
     # Enough digits for a page; JSON has no infinity.
     return float(f"{value:.6g}") if value is not None and math.isfinite(value) else None
-
-
-def _told(statistics: Mapping[str, Any]) -> list[list[str]]:
-    return [[str(name).replace("_", " "), _shown(value)] for name, value in statistics.items()]
 
 
 def _shown(value: Any) -> str:

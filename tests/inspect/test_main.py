@@ -61,13 +61,14 @@ def test_a_document_with_a_model(world, capsys):
     score, without = scores_without(Socialformer.from_pretrained("model").eval(), graph)
     assert found["words"] == tokens.words(graph.input_ids)
     assert (found["query"], found["document_id"]) == (QUERY, "d3")
-    assert found["score"] == pytest.approx(score, abs=1e-4)
-    assert [circle["without"] for circle in found["circles"]] == pytest.approx(list(without.values()), abs=1e-4)
-    assert sum(not circle["passage"] for circle in found["circles"]) == 3
-    for number, circle in enumerate(found["circles"]):
+    (view,) = found["views"]
+    assert view["score"] == pytest.approx(score, abs=1e-4)
+    assert [circle["without"] for circle in view["circles"]] == pytest.approx(list(without.values()), abs=1e-4)
+    assert sum(not circle["passage"] for circle in view["circles"]) == 3
+    for number, circle in enumerate(view["circles"]):
         assert circle["members"] == graph.circle_index[0, graph.circle_index[1] == number].tolist()
     assert set(found["edges"]["shares"]) == set(builder.edges.patterns)
-    assert dict(found["statistics"])["nodes"] == "50"
+    assert view["statistics"][0][:2] == ["nodes", "50"]
 
 
 def test_a_file_and_a_partition_of_ones_own(world, tmp_path, capsys):
@@ -90,8 +91,8 @@ def test_a_file_and_a_partition_of_ones_own(world, tmp_path, capsys):
     found = page("a/b.html")
     assert found["document_id"] == "mine.txt"
     assert found["words"] == ["w1", "w2", "w3", "w7", "w2"] * 5
-    assert [len(circle["members"]) for circle in found["circles"] if not circle["passage"]] == [9, 9, 7]
-    assert found["score"] is None
+    assert [len(circle["members"]) for circle in found["views"][0]["circles"] if not circle["passage"]] == [9, 9, 7]
+    assert found["views"][0]["score"] is None
     assert str(tmp_path / "a" / "b.html") in capsys.readouterr().out
     assert str(tmp_path) not in sys.path
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 import re
-import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -15,13 +13,12 @@ import numpy as np
 import pytest
 import torch
 from conftest import document_batch
-from torch_geometric.data import Batch
+from pages import one, social
 
-from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens, compose, document_graph
-from socialgraph.data.graph import connect, gather, weigh
-from socialgraph.edges import DynamicDistance, SocialEdges, StaticCentrality, StaticDistance, coin_key
+from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
+from socialgraph.edges import SocialEdges, StaticCentrality
 from socialgraph.errors import InputError
-from socialgraph.inspect.report import embedded_json, page, pattern_shares, report
+from socialgraph.inspect.report import View, embedded_json, page, pattern_shares, report
 from socialgraph.partition import EdgeCircles, NodeCircles, Windows
 
 HOSTILE = [
@@ -57,25 +54,6 @@ HOSTILE = [
     "__proto__",
 ]
 TIES = ("static_distance", "static_centrality", "dynamic_distance")
-
-
-def social(sparsity=0.8) -> SocialEdges:
-    return SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance()], {"static_distance": 2.0}, sparsity)
-
-
-def one(length=70, circles=None, sparsity=0.8, passages=16, seed=0):
-    """A graph of random words with everything that the page shows, and the edges that drew it."""
-    generator = torch.Generator().manual_seed(seed)
-    ids = torch.randint(5, 200, (length,), generator=generator)
-    tfidf = torch.rand(length, generator=generator, dtype=torch.float64)
-    query = ids[[length // 3, length // 2]] if length else torch.tensor([7])
-    batch = Batch.from_data_list([document_graph(ids, query, coin_key(seed, "q", "d"), "q", "d", tfidf=tfidf)])
-    edges = social(sparsity)
-    weigh(batch, "dynamic_distance", edges.patterns["dynamic_distance"].weights(batch))
-    connect(batch, *edges(batch))
-    layout = (batch.edge_index, batch.batch, 1, batch.edge_weight)
-    gather(batch, *compose(Windows(passages), circles or EdgeCircles(k=4, max_size=12), *layout))
-    return batch[0], edges
 
 
 def friends_of(graph, node: int) -> dict[int, float]:
@@ -161,14 +139,15 @@ def test_the_data_are_those_of_the_graph():
     without = {number: -0.5 * number for number in range(graph.num_circles)}
     words = [f"w{i}" for i in graph.input_ids.tolist()]
     data = embedded(
-        report(graph, words, "a query", edges, 0.25, without, {"density_of_edges": 0.0712, "sizes": [3, 4000]})
+        report(View(graph, "", 0.25, without, {"density_of_edges": 0.0712, "sizes": [3, 4000]}), words, "w7 of", edges)
     )
-    assert (data["words"], data["query"], data["query_id"], data["document_id"]) == (words, "a query", "q", "d")
-    assert data["matches"] == [i for i, token in enumerate(graph.input_ids) if token in graph.query_ids]
-    assert data["score"] == 0.25
-    assert data["statistics"] == [["density of edges", "0.0712"], ["sizes", "3, 4,000"]]
+    assert (data["words"], data["query"], data["query_id"], data["document_id"]) == (words, "w7 of", "q", "d")
+    assert data["matches"] == [i for i, word in enumerate(words) if word == "w7"]
+    (view,) = data["views"]
+    assert view["score"] == 0.25
+    assert view["statistics"] == [["density of edges", "0.0712", ""], ["sizes", "3, 4,000", ""]]
     assert data["weights"]["tfidf"] == pytest.approx(graph.tfidf.tolist(), rel=1e-5)
-    for number, circle in enumerate(data["circles"]):
+    for number, circle in enumerate(view["circles"]):
         members = graph.circle_index[0, graph.circle_index[1] == number].tolist()
         assert (circle["number"], circle["members"], circle["without"]) == (number, members, without[number])
         assert circle["leader"] == graph.leader_index[number]
@@ -223,7 +202,7 @@ def test_what_cannot_be_shown_is_said():
     with pytest.raises(InputError, match="expected a word for each of its 70 nodes, got 1"):
         report(batch[0], ["a"])
     with pytest.raises(InputError, match="scores name circle 99, but the graph has"):
-        report(batch[0], ["a"] * 70, without={99: 1.0})
+        report(View(batch[0], without={99: 1.0}), ["a"] * 70)
     graph = batch[0]
     del graph.edge_index
     with pytest.raises(InputError, match="keep_edges=True"):
@@ -238,56 +217,19 @@ def test_the_code_in_the_docs_runs(tmp_path, monkeypatch):
     model = torch.nn.Module()
     model.forward = lambda graph: torch.ones(graph.num_graphs)
     exec(code, {"graph": graph, "edges": edges, "words": ["a"] * 70, "query": "a query", "model": model})
-    assert embedded(Path("report.html").read_text(encoding="utf-8"))["score"] == 1.0
+    assert embedded(Path("report.html").read_text(encoding="utf-8"))["views"][0]["score"] == 1.0
 
 
 # ---- in a browser ------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def chromium():
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    names = ("chromium", "chromium-browser", "google-chrome")
-    binary = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
-    if binary is None:
-        pytest.skip("no Chromium here (set CHROMIUM to its path)")
-    quiet = ("background-networking", "component-update", "sync", "gpu")
-    arguments = ["--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in quiet)]
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=binary, args=arguments)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def load(chromium, tmp_path):
-    """Open a page from disk; at the end it must not have complained, nor asked for anything but itself."""
-    contexts, complaints = [], []
-
-    def opened(text: str, **options):
-        file = tmp_path / "page.html"
-        file.write_text(text, encoding="utf-8")
-        contexts.append(chromium.new_context(viewport={"width": 1300, "height": 800}, **options))
-        tab = contexts[-1].new_page()
-        tab.on("console", lambda message: complaints.append(message.text))
-        tab.on("pageerror", lambda error: complaints.append(str(error)))
-        tab.on("request", lambda one: None if one.is_navigation_request() else complaints.append(one.url))
-        tab.goto(file.as_uri())
-        return tab
-
-    yield opened
-    for context in contexts:
-        context.close()
-    assert complaints == []
-
-
 def piece(tab, node: int):
-    return tab.locator(f'#text .piece[data-node="{node}"]')
+    return tab.locator(f'.text .piece[data-node="{node}"]')
 
 
 def lines(tab) -> list[int]:
     """How many circles' lines each word has."""
-    drawn = tab.locator("#text .piece").evaluate_all("all => all.map(one => getComputedStyle(one).backgroundImage)")
+    drawn = tab.locator(".text .piece").evaluate_all("all => all.map(one => getComputedStyle(one).backgroundImage)")
     return [image.count("repeating-linear-gradient") for image in drawn]
 
 
@@ -306,8 +248,8 @@ def listed(tab) -> dict[int, list[str]]:
 def test_hostile_words_stand_there_as_text(load):
     graph, edges = one(len(HOSTILE))
     graph.document_id = HOSTILE[6]
-    tab = load(report(graph, HOSTILE, HOSTILE[0], edges, statistics={HOSTILE[6]: HOSTILE[0]}))
-    shown = tab.locator("#text .piece").all_text_contents()
+    tab = load(report(View(graph, statistics={HOSTILE[6]: HOSTILE[0]}), HOSTILE, HOSTILE[0], edges))
+    shown = tab.locator(".text .piece").all_text_contents()
     browser = tab.evaluate(
         "JSON.parse(document.getElementById('data').textContent).words"
     )  # as it sees lone surrogates
@@ -321,7 +263,7 @@ def test_hostile_words_stand_there_as_text(load):
     piece(tab, 0).click()
     assert HOSTILE[0] in tab.locator("#title").text_content()
     assert HOSTILE[6] in tab.title()
-    assert tab.locator("dt").text_content() == HOSTILE[6]
+    assert tab.locator(".what").text_content() == HOSTILE[6]
     assert tab.locator("img, iframe, object, embed, textarea, a, script:not(#data)").count() == 1  # the page's script
     assert tab.evaluate("window.hacked") is None
     assert tab.evaluate("document.documentElement.scrollWidth <= window.innerWidth")  # long words break
@@ -337,7 +279,7 @@ def test_a_hostile_document_through_the_tokenizer(load):
     graph = builder([("q", "<script>", "d")])[0]
     words = tokens.words(graph.input_ids)
     tab = load(report(graph, words, "<script>", builder.edges))
-    joined = re.sub(r"\s", "", "".join(tab.locator("#text .piece").all_text_contents()))
+    joined = re.sub(r"\s", "", "".join(tab.locator(".text .piece").all_text_contents()))
     assert "<script>window.hacked=1</script>says</textarea><imgsrc=xonerror=alert(1)>{{7*7}}" in joined
     assert tab.evaluate("window.hacked") is None
 
@@ -358,7 +300,7 @@ def test_the_policy_holds_even_if_text_became_html(chromium, tmp_path):
     tab.evaluate("try { document.body.innerHTML = '<img src=y>'; } catch (error) { window.refused = error.name; }")
     assert tab.evaluate("window.hacked") is None
     assert tab.evaluate("window.refused") == "TypeError"
-    assert tab.locator("#text .piece").count() == 70  # the page itself works
+    assert tab.locator(".text .piece").count() == 70  # the page itself works
     assert asked == [file.as_uri()]
     assert refused == ["csp", "csp"]
     tab.close()
@@ -415,7 +357,7 @@ def test_toggling_a_circle_takes_its_line_away(load):
     graph, edges = one(circles=EdgeCircles(k=16, max_size=12))
     tab = load(report(graph, ["a"] * 70, "", edges))
     friends = (~graph.passage_mask).nonzero().flatten().tolist()
-    assert tab.locator("#friends .circle").count() == len(friends)
+    assert tab.locator(".friends .circle").count() == len(friends)
     belongs = [circles_of(graph, node) for node in range(70)]
     assert lines(tab) == [len(numbers) for numbers in belongs]
     assert max(lines(tab)) > 2
@@ -426,18 +368,18 @@ def test_toggling_a_circle_takes_its_line_away(load):
     tab.get_by_label(f"Show circle {number}", exact=True).uncheck()
     assert lines(tab) == [len(numbers) - (number in numbers) for numbers in belongs]
     assert str(number) not in piece(tab, leader).evaluate("one => one.nextElementSibling.textContent").split()
-    tab.locator("#none").click()
+    tab.locator(".none").click()
     assert not any(lines(tab))
     assert tab.locator(".piece.leading").count() == 0
-    tab.locator("#first").fill("1")
+    tab.locator(".first").fill("1")
     assert lines(tab) == [int(friends[0] in numbers) for numbers in belongs]
     tab.locator(f'.circle[data-circle="{number}"] .name').click()  # let it stand out
     marked = tab.locator(".piece.member").evaluate_all("all => all.map(one => Number(one.dataset.node))")
     assert sorted(marked) == sorted(members)
     passages = int(graph.passage_mask.sum())
-    assert tab.locator("#text.passages > div").count() == passages
+    assert tab.locator(".text.passages > div").count() == passages
     tab.get_by_label("Passages").uncheck()
-    assert tab.locator("#text.passages").count() == 0
+    assert tab.locator(".text.passages").count() == 0
 
 
 def test_the_keyboard_reaches_everything(load):
@@ -473,7 +415,7 @@ def test_the_keyboard_reaches_everything(load):
 def test_scores_stand_beside_the_circles(load):
     graph, edges = one()
     without = {number: 1.0 + (number - 3) / 8 for number in range(graph.num_circles)}
-    tab = load(report(graph, ["a"] * 70, "", edges, 1.0, without))
+    tab = load(report(View(graph, "", 1.0, without), ["a"] * 70, "", edges))
     for row in tab.locator(".circle").all():
         number = int(row.get_attribute("data-circle"))
         after, change = row.locator(".delta").text_content().replace("−", "-").split()
@@ -481,7 +423,7 @@ def test_scores_stand_beside_the_circles(load):
         assert float(change) == pytest.approx(without[number] - 1.0, abs=6e-4)
     tab = load(report(graph, ["a"] * 70, "", edges))
     assert tab.locator(".delta").count() == 0
-    assert "--model" in tab.locator("#scores").text_content()
+    assert "--model" in tab.locator(".list > .note").text_content()
 
 
 def test_a_touch_opens_the_word_on_a_phone(load):
@@ -502,7 +444,7 @@ def test_a_long_document_is_light_and_answers_at_once(load):
     text = report(graph, [f"word{i % 7}" for i in range(2048)], "", edges)
     assert len(text) < 3e6
     tab = load(text)
-    assert tab.locator("#text .piece").count() == 2048
+    assert tab.locator(".text .piece").count() == 2048
     piece(tab, 1000).hover()
     assert current(tab) == [1000]
     assert f"{len(friends_of(graph, 1000))} friends" in tab.locator("#about").text_content()
@@ -512,5 +454,5 @@ def test_a_long_document_is_light_and_answers_at_once(load):
 def test_empty_documents_open(load, length):
     graph, edges = one(length)
     tab = load(report(graph, ["a"] * length, "a query", edges))
-    assert tab.locator("#text .piece").count() == length
+    assert tab.locator(".text .piece").count() == length
     assert "a query" in tab.title()

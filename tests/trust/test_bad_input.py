@@ -32,7 +32,7 @@ from socialgraph.data.folder import load_folder
 from socialgraph.edges import DynamicCentrality, DynamicDistance, Pattern, SocialEdges, StaticCentrality, StaticDistance
 from socialgraph.edges.edge_sampler import EdgeSampler
 from socialgraph.errors import SocialgraphError
-from socialgraph.inspect.report import report
+from socialgraph.inspect.report import View, report
 from socialgraph.nn import Socialformer
 from socialgraph.partition import Blocks, EdgeCircles, NodeCircles, Partition, Windows
 from socialgraph.ranking import evaluate, rerank
@@ -178,7 +178,7 @@ def test_texts_in_memory(tiny_bert):
         def page(text: str = text) -> None:
             graph = document_batch(lengths=(6,))[0]
             graph.document_id, graph.query_id = text, text
-            shown = report(graph, [text[:1000]] * 6, text, statistics={text[:100]: text[:100]})
+            shown = report(View(graph, statistics={text[:100]: text[:100]}), [text[:1000]] * 6, text)
             assert "<script>alert" not in shown
             assert shown.isascii() or not set(shown) & {"\u2028", "\u2029", "\u202e", "\x1b", "\x00", "\ud800"}
 

@@ -31,7 +31,7 @@ from socialgraph.data.folder import load_folder
 from socialgraph.data.token_store import TokenStore
 from socialgraph.data.trec import read_qrels
 from socialgraph.errors import CheckpointError, InputError, SocialgraphError, shown
-from socialgraph.inspect.report import report
+from socialgraph.inspect.report import View, report
 from socialgraph.nn import PARADE, Socialformer
 
 PACKAGE = Path(socialgraph.__file__).parent
@@ -479,7 +479,7 @@ def test_a_page_with_hostile_names_runs_nothing_in_a_browser(tiny_bert, tmp_path
         graph = document_batch(lengths=(len(attacks),))[0]
         graph.document_id, graph.query_id = attack, attack
         pages.append(
-            report(graph, attacks, attack, score=1.0, without={0: 0.5}, statistics={attack: attack, "b": [attack]})
+            report(View(graph, attack, 1.0, {0: 0.5}, {attack: attack, "b": [attack]}), attacks, attack)
         )
     with playwright.sync_playwright() as started:
         chromium = started.chromium.launch(executable_path=browser, args=["--no-sandbox"])
@@ -490,7 +490,7 @@ def test_a_page_with_hostile_names_runs_nothing_in_a_browser(tiny_bert, tmp_path
             "document.querySelectorAll('a, img, iframe, svg:not(.strip), link, base, form, meta, script, style').length"
         )
         (tmp_path / "clean.html").write_text(
-            report(document_batch(lengths=(18,))[0], ["a"] * 18, "a", None, 1.0, {0: 0.5}, {"a": "b", "c": "d"})
+            report(View(document_batch(lengths=(18,))[0], "", 1.0, {0: 0.5}, {"a": "b", "c": "d"}), ["a"] * 18, "a")
         )
         tab.goto((tmp_path / "clean.html").as_uri())
         clean = tab.evaluate(elements)
@@ -502,9 +502,9 @@ def test_a_page_with_hostile_names_runs_nothing_in_a_browser(tiny_bert, tmp_path
             file = tmp_path / f"page{number}.html"
             file.write_text(page, encoding="utf-8")
             tab.goto(file.as_uri())
-            tab.locator("#text .piece").nth(0).hover()
-            tab.locator("#text .piece").nth(number).click()
-            assert tab.locator("#text .piece").count() == len(attacks)
+            tab.locator(".text .piece").nth(0).hover()
+            tab.locator(".text .piece").nth(number).click()
+            assert tab.locator(".text .piece").count() == len(attacks)
             assert tab.evaluate("window.hacked") is None
             assert tab.evaluate(elements) == clean
         chromium.close()

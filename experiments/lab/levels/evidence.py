@@ -23,13 +23,13 @@ from torch_geometric.data import Data
 from torch_geometric.utils import cumsum, index_to_mask, scatter
 from tqdm import tqdm
 
-from lab.evidence import Evidence, evidence_of
 from lab.levels.measured import Measured, in_batches
 from lab.plan import Run
 from lab.recipe import Recipe
 from lab.task import Task, Tasks
 from socialgraph.data import Tokens, WeightCache
 from socialgraph.data.collection import hash_fraction
+from socialgraph.data.evidence import Evidence, evidence_of
 from socialgraph.data.graph import circle_document, circle_size
 from socialgraph.errors import InputError
 

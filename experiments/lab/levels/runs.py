@@ -13,12 +13,12 @@ from omegaconf import DictConfig, OmegaConf
 
 from lab.by_query import write_sections
 from lab.comparison import Comparison
-from lab.evidence import evidence_of
 from lab.levels.reading import questions
 from lab.plan import Row, Run, composed, identity, named_run, typed_for_rows
 from lab.product import sources
 from lab.task import Tasks
 from socialgraph.data import Split
+from socialgraph.data.evidence import evidence_of
 from socialgraph.errors import OptionError
 
 log = logging.getLogger("socialgraph")

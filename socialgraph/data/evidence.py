@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from socialgraph.backbone import load_tokenizer
-from socialgraph.data import Collection
+from socialgraph.data.collection import Collection, Document
 from socialgraph.data.files import decoded, numbered_lines
 from socialgraph.errors import InputError
+
+#: whose word pieces the places count: those of BERT, uncased
+COUNTED_BY = "minilm"
 
 
 class Evidence(NamedTuple):
@@ -47,20 +50,73 @@ def evidence_of(name: str, collection: Collection, folder: str | Path) -> dict[s
 
 def pydocs_evidence(collection: Collection) -> dict[str, Evidence]:
     """Return where each question's docstring stands in its module: query ids are the names that stand before it."""
-    tokenizer = load_tokenizer("minilm")
-    size = lambda text: len(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])  # noqa: E731
+    tokenizer = load_tokenizer(COUNTED_BY)
+
+    def size(text: str) -> int:
+        return len(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
+
     found = {}
     for split in collection.splits.values():
         for query_id, grades in split.qrels.items():
             document_id = next(iter(grades))
             text = collection.documents[document_id].text
-            match = re.search(rf"^{re.escape(query_id)}\n", text, re.MULTILINE)
-            if match is not None:
-                before = size(text[: match.start()])
-                after = re.search(r"^[\w.]+$", text[match.end() :], re.MULTILINE)
-                body = text[match.start() : match.end() + (after.start() if after else 400)]
-                found[query_id] = Evidence(document_id, before, before + max(1, size(body)))
+            place = docstring(query_id, text)
+            if place is not None:
+                before = size(text[: place[0]])
+                found[query_id] = Evidence(document_id, before, before + max(1, size(text[place[0] : place[1]])))
     return found
+
+
+def docstring(name: str, text: str) -> tuple[int, int] | None:
+    """Return the characters of a module's documentation, from and to before, that tell of a name; None: none do."""
+    match = re.search(rf"^{re.escape(name)}\n", text, re.MULTILINE)
+    if match is None:
+        return None
+    after = re.search(r"^[\w.]+$", text[match.end() :], re.MULTILINE)
+    return match.start(), match.end() + (after.start() if after else 400)
+
+
+def evidence_nodes(
+    query_id: str, document: Document, tokenizer: Any, folder: str | Path | None = None
+) -> tuple[int, int] | None:
+    """Return which nodes of a document's graph hold a question's evidence, from and to before; None: it is not known.
+
+    The places of a folder are counted in word pieces of BERT, and in the text without its title; a graph's nodes are
+    the word pieces of title and text, of whatever backbone. What joins them is the characters.
+
+    Args:
+        query_id: the question.
+        document: whose evidence is asked for.
+        tokenizer: the graph's, of :func:`~socialgraph.backbone.load_tokenizer`.
+        folder: with ``evidence.tsv[.gz]``; None: the document is one of pydocs.
+
+    Raises:
+        InputError: see :func:`read_evidence`.
+    """
+    if folder is None:
+        place = docstring(query_id, document.text)
+    else:
+        found = read_evidence(folder).get(query_id)
+        place = None
+        if found is not None and found.document_id == document.doc_id:
+            where = _offsets(load_tokenizer(COUNTED_BY), document.text)[found.start : found.end]
+            place = (where[0][0], where[-1][1]) if where else None
+    if place is None:
+        return None
+    before = len(document.full_text) - len(document.text)
+    start, end = (before + one for one in place)
+    pieces = enumerate(_offsets(tokenizer, document.full_text))
+    nodes = [node for node, (left, right) in pieces if left < end and right > start]
+    return (nodes[0], nodes[-1] + 1) if nodes else None
+
+
+def _offsets(tokenizer: Any, text: str) -> list[tuple[int, int]]:
+    """Return the characters of each word piece, from and to before."""
+    whole: list[tuple[int, int]] = tokenizer(
+        text.encode("utf-8", "replace").decode("utf-8"), add_special_tokens=False, verbose=False,
+        return_offsets_mapping=True,
+    )["offset_mapping"]  # fmt: skip
+    return whole
 
 
 def read_flags(folder: str | Path) -> dict[str, bool]:

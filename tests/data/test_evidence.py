@@ -1,4 +1,4 @@
-"""experiments/lab/evidence.py: where a question's answer stands."""
+"""socialgraph.data.evidence: where a question's answer stands."""
 
 import pytest
 
@@ -22,7 +22,7 @@ EVIDENCE = "qid\tdoc_id\tstart_tok\tend_tok\n"
     ],
 )
 def test_tables_that_are_not_what_they_should_be(path, tmp_path, name, text, message):
-    from lab.evidence import read_evidence, read_flags
+    from socialgraph.data.evidence import read_evidence, read_flags
 
     (tmp_path / name).write_text(text)
     with pytest.raises(InputError, match=name + message):
@@ -30,7 +30,7 @@ def test_tables_that_are_not_what_they_should_be(path, tmp_path, name, text, mes
 
 
 def test_the_real_tables(path, shared):
-    from lab.evidence import read_evidence, read_flags
+    from socialgraph.data.evidence import read_evidence, read_flags
 
     for name, count in (("wtq", 21962), ("fairytale", 10562)):
         assert len(read_evidence(shared / "data" / name)) == count

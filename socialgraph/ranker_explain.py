@@ -1,0 +1,62 @@
+"""What a ranker makes of a query and a text, as a page."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from socialgraph.data.graph import DocumentGraph
+from socialgraph.edges import SocialEdges
+from socialgraph.inspect.given import layout, whole_lengths
+from socialgraph.inspect.leave_one_out import scores_without
+from socialgraph.inspect.page import Page
+from socialgraph.inspect.report import View, report
+from socialgraph.partition import Partition, partition_resolver
+from socialgraph.texts import Text, as_document
+
+if TYPE_CHECKING:
+    from socialgraph.ranker import Ranker
+
+
+def explain(
+    ranker: Ranker, query: str, text: Text, beside: str | type[Partition] | Partition | None,
+    evidence: tuple[int, int] | None,
+) -> Page:  # fmt: skip
+    """Return the page; see :meth:`socialgraph.Ranker.explain`."""
+    graphs = {_name(ranker.parts.circles): ranker.graph(query, text)}
+    if beside is not None:
+        other = _other(ranker, beside)
+        name = beside if isinstance(beside, str) else _name(other)
+        graphs[name if name not in graphs else f"{name} (2)"] = ranker.graph(query, text, other)
+    views = [_view(ranker, query, text, name if beside is not None else "", one) for name, one in graphs.items()]
+    first = views[0].graph
+    edges = ranker.parts.edges if isinstance(ranker.parts.edges, SocialEdges) else None
+    page = report(
+        views, ranker.words(first), query, edges, ranker.tokens.words(first.query_ids), evidence,
+        whole_lengths(ranker.tokens, as_document(text)[1], query), layout(ranker.model),
+    )  # fmt: skip
+    return Page(page)
+
+
+def _view(ranker: Ranker, query: str, text: Text, name: str, graph: DocumentGraph) -> View:
+    graph.document_id = getattr(text, "doc_id", "")  # what a text is called here tells nobody anything
+    without: dict[int, float] = {}
+    if "circle_index" in graph:
+        score, without = scores_without(ranker.model, graph)
+    else:
+        score = float(ranker.predict([(query, text)])[0])
+    return View(graph.cpu(), name, score, without)
+
+
+def _other(ranker: Ranker, beside: str | type[Partition] | Partition) -> Partition:
+    """Return the partition that is to stand beside the ranker's, with as many circles where both have a ``k``."""
+    if isinstance(beside, Partition):
+        return beside
+    kind: Any = beside if isinstance(beside, type) else type(partition_resolver(beside))
+    amount = getattr(ranker.parts.circles, "k", None)
+    more = {"k": amount} if amount is not None and "k" in inspect.signature(kind).parameters else {}
+    return partition_resolver(beside, **more)
+
+
+def _name(circles: Partition | None) -> str:
+    return type(circles).__name__.removesuffix("Circles").lower() if circles is not None else "passages"

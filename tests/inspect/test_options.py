@@ -1,0 +1,95 @@
+"""Options of ``socialgraph inspect`` that say what is drawn: two partitions, own edges, defaults, evidence."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from test_main import page, run, world  # noqa: F401
+
+from socialgraph.cli import parser
+from socialgraph.data import Document
+from socialgraph.data.evidence import evidence_nodes
+from socialgraph.data.tokens import Tokens
+
+
+def test_the_defaults_are_those_of_compare():
+    options = parser().parse_args(["inspect", "--query", "q", "--document", "d"])
+    text = (Path(__file__).parents[2] / "experiments" / "conf" / "compare.yaml").read_text("utf-8")
+    overrides = dict(one.lstrip("+").split("=") for one in yaml.safe_load(text)["levels"]["overrides"])
+    assert (options.length, options.k) == (int(overrides["document_length"]), int(overrides["partition.k"]))
+
+
+def test_two_partitions_and_a_pattern_of_ones_own(world, tmp_path):  # noqa: F811
+    (tmp_path / "my_patterns.py").write_text(
+        "from socialgraph.edges import Centrality\n\n\n"
+        "class Growing(Centrality):\n    def weights(self, graph):\n        return 1.0 + graph.input_ids.double()\n"
+    )
+    edges = ("--edges", "my_patterns.Growing")
+    run("--document", "d1", "--backbone", world, "--partition", "edge,node", "-k", "3", *edges)
+    found = page()
+    assert [view["name"] for view in found["views"]] == ["edge", "node"]
+    assert list(found["edges"]["shares"]) == ["growing"]
+    for view in found["views"]:
+        names = [circle["name"] for circle in view["circles"] if not circle["passage"]]
+        assert len(names) == len(set(names)) == 3
+    members = [node for circle in found["views"][1]["circles"] if not circle["passage"] for node in circle["members"]]
+    assert len(members) == len(set(members))  # node-level circles share none
+
+
+def test_blocks_stand_beside_circles_with_their_friends(world):  # noqa: F811
+    run("--document", "d1", "--backbone", world, "--partition", "sentences,edge", "-k", "2")
+    assert set(page()["edges"]["shares"]) > {"static_distance"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--partition", "edge,node,metis"], "--partition takes one partition or two different ones"),
+        (["--partition", "edge,edge"], "--partition takes one partition or two different ones"),
+        (["--edges", "socail"], "socail"),
+        (["--edges", "json.loads"], "--edges json.loads: expected a subclass of socialgraph.edges.Pattern or"),
+        (["--edges", "no_such.Mine"], "--edges no_such.Mine: No module named"),
+    ],
+)
+def test_mistakes_take_one_line(world, arguments, message):  # noqa: F811
+    with pytest.raises(SystemExit) as stopped:
+        run("--document", "d1", "--backbone", world, *arguments)
+    assert message in str(stopped.value)
+    assert "\n" not in str(stopped.value)
+
+
+def test_the_evidence_of_a_folder_is_found_for_any_tokenizer(tmp_path, tiny_bert):
+    text = "Once upon a time a dog barked. The answer is unbelievable weather. The end."
+    document = Document("d", text, "A title of five words")
+    tokens = Tokens("minilm")
+    start = len(tokens.tokenizer(text[: text.index("The answer")], add_special_tokens=False)["input_ids"])
+    size = len(tokens.tokenizer("The answer is unbelievable weather", add_special_tokens=False)["input_ids"])
+    header = "qid\tdoc_id\tstart_tok\tend_tok\n"
+    (tmp_path / "evidence.tsv").write_text(f"{header}q\td\t{start}\t{start + size}\n")
+    ids = tokens.document(document)
+    first, last = evidence_nodes("q", document, tokens.tokenizer, tmp_path)
+    assert tokens.tokenizer.decode(ids[first:last]) == "the answer is unbelievable weather"
+    assert evidence_nodes("q2", document, tokens.tokenizer, tmp_path) is None
+    assert evidence_nodes("q", Document("other", text), tokens.tokenizer, tmp_path) is None
+    docs = Document("library/m", "m.first\nOne thing.\nm.second\nWhat is asked for.\nm.third\nMore.", "m")
+    first, last = evidence_nodes("m.second", docs, tokens.tokenizer)
+    assert tokens.tokenizer.decode(tokens.document(docs)[first:last]) == "m. second what is asked for."
+
+
+def test_the_page_marks_the_evidence_of_a_query_of_the_collection(world, tmp_path):  # noqa: F811
+    run("--document", "d1", "--backbone", world)
+    assert page()["evidence"] is None
+    folder = tmp_path / "told"
+    folder.mkdir()
+    text = " ".join(["w1 w2 w3 w7"] * 5)
+    (folder / "corpus.jsonl").write_text(json.dumps({"doc_id": "d1", "text": text}) + "\n")
+    (folder / "queries.test.tsv").write_text("q1\tw7 w30\n")
+    # places are in word pieces of MiniLM, in which w2 is two: "w", "##2"
+    (folder / "evidence.tsv").write_text("qid\tdoc_id\tstart_tok\tend_tok\nq1\td1\t2\t6\n")
+    run("--collection", "told", "--document", "d1", "--backbone", world)
+    assert page()["evidence"] == [1, 3]
+    assert re.fullmatch(r"w2 w3", " ".join(page()["words"][1:3]))
