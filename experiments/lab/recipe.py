@@ -26,7 +26,7 @@ from socialgraph.ranking.journal import finished as finished_batches
 from socialgraph.recipes.build import Parts, build
 from socialgraph.recipes.compose import taken
 from socialgraph.recipes.stages import stages
-from socialgraph.testing import check_partition, check_pattern
+from socialgraph.testing import check_model, check_partition, check_pattern
 
 
 @dataclass
@@ -96,6 +96,20 @@ def check_own_classes(recipe: Recipe) -> None:
     for circles in (recipe.parts.circles, recipe.parts.passages):
         if circles is not None and is_own(circles):
             check_partition(circles)
+
+
+def check_own_model(recipe: Recipe) -> None:
+    """Make the model, so that a wrong option shows; try one from outside the package on hard pairs.
+
+    Raises:
+        LawError: it breaks a law that training and ranking rely on.
+        OptionError: it cannot be made, or is no model of a kind that can be trained and saved.
+    """
+    model = recipe.model()
+    if is_own(model):
+        if recipe.values["training"] is None and isinstance(model, torch.nn.Module):
+            model.requires_grad_(False)  # of one that is not trained, no gradients are asked
+        check_model(model, recipe.parts.joint, recipe.parts.relevance is not None)
 
 
 def device() -> str:

@@ -3,8 +3,9 @@
 And what can a partition bring together? :func:`probe` tries it on made-up documents whose answers are known.
 """
 
+from socialgraph.testing.model import check_model
 from socialgraph.testing.partition import check_partition
 from socialgraph.testing.pattern import check_pattern
 from socialgraph.testing.probe import Probe, probe
 
-__all__ = ["Probe", "check_partition", "check_pattern", "probe"]
+__all__ = ["Probe", "check_model", "check_partition", "check_pattern", "probe"]
