@@ -24,7 +24,7 @@ from socialgraph.ranking import processes
 from socialgraph.ranking.checkpoints import last_whole, step
 from socialgraph.ranking.journal import finished as finished_batches
 from socialgraph.recipes.build import Parts, build
-from socialgraph.recipes.compose import taken
+from socialgraph.recipes.compose import merged, taken
 from socialgraph.recipes.stages import stages
 from socialgraph.testing import check_model, check_partition, check_pattern
 
@@ -44,7 +44,7 @@ class Recipe:
     def __init__(self, config: DictConfig) -> None:
         self.config = config
         values: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]
-        self.values = {**values, "circles": None if config.circles is None else taken(config.circles)}
+        self.values = {**values, **merged(config)}
         self.parts = Parts.of(self.values)
         kind = type(self.parts.circles).__name__.removesuffix("Circles").lower()  # "edge" for EdgeCircles, and so on
         self.name = str(config.name).format(circles=kind)

@@ -1,5 +1,8 @@
 """A model from outside the package is tried before anything is trained."""
 
+import hashlib
+from pathlib import Path
+
 import pytest
 import torch
 from commands import EXPERIMENTS
@@ -58,5 +61,14 @@ def test_a_model_of_another_kind_is_refused(tiny_bert):
 
 
 def test_options_show_at_once(tiny_bert):
-    with pytest.raises(OptionError, match=r"Sociable.from_backbone: .*unexpected keyword argument 'pages'"):
+    with pytest.raises(OptionError, match=r"Sociable.from_backbone takes no 'pages'; there are "):
         check(tiny_bert, "Sociable.from_backbone", "+recipe.model.pages=3")
+
+
+def test_an_edited_model_is_another_run():
+    from lab.product import sources
+    from omegaconf import OmegaConf
+
+    name = f"{__name__}.Sociable.from_backbone"
+    digest = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+    assert sources(OmegaConf.create({"recipe": {"model": {"_target_": name}}})) == {name: digest}
