@@ -32,17 +32,20 @@ class TooLargeError(SocialgraphError, RuntimeError):
 
 
 class LawError(SocialgraphError, AssertionError):
-    """A strategy that breaks a law. The message names the strategy, the law, the graph and the offender.
+    """A strategy or model that breaks a law. The message names it, the law, the graph and the offender.
 
     Args:
-        strategy: the partition or pattern.
+        strategy: the partition, pattern or model.
         law: name of the law.
         where: name of the graph or document.
         offence: what is wrong there.
     """
 
     def __init__(self, strategy: object, law: str, where: str, offence: str) -> None:
-        super().__init__(f"{strategy!r} breaks the law {law!r} on the graph {where!r}: {offence}")
+        name = repr(strategy)
+        if "\n" in name:  # a model prints all its layers
+            name = type(strategy).__name__
+        super().__init__(f"{name} breaks the law {law!r} on the graph {where!r}: {offence}")
 
 
 def law_name(law: Callable[..., object]) -> str:

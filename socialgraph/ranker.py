@@ -91,7 +91,7 @@ class Ranker:
     @classmethod
     def from_recipe(
         cls, name: str, *overrides: str, partition: str | type[Partition] | Partition | None = None,
-        backbone: str | None = None, **options: Any,
+        backbone: str | None = None, config_dir: str | PathLike[str] | None = None, **options: Any,
     ) -> Self:  # fmt: skip
         """Put a recipe together; what its backbone does not know is drawn at random.
 
@@ -101,6 +101,7 @@ class Ranker:
             partition: of friend circles: a name, or a class or object of one's own. An object keeps its arguments as
                 attributes of the same names, so that it can be saved.
             backbone: a BERT: "minilm-reader", "minilm", a folder or a hub id.
+            config_dir: a folder of one's own with more recipes, ``recipe/<name>.yaml``.
             options: ``document_length``, ``query_length``, ``window``, ``seed``.
 
         Raises:
@@ -113,7 +114,7 @@ class Ranker:
             typed += [f"{key}={quoted(backbone)}" for key in keys]
         if isinstance(partition, str):
             typed.append(f"partition={partition}")
-        recipe = compose_recipe(name, typed)
+        recipe = compose_recipe(name, typed, config_dir)
         if recipe["model"] is None:
             kind = str(recipe["first_stage"]["_target_"])
             raise OptionError(f"recipe {name} is a first stage and has no model: use {kind} itself")

@@ -2,10 +2,14 @@
 
 import importlib
 import json
+from contextlib import contextmanager
 from pathlib import Path
 
 from conftest import write_tiny_bert
 from hydra import compose, initialize_config_dir
+from hydra._internal.hydra import Hydra
+from hydra._internal.utils import create_config_search_path
+from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import OmegaConf
 
@@ -20,10 +24,22 @@ def configured(command, *typed):
     return OmegaConf.masked_copy(config, [key for key in config if key != "hydra"])
 
 
-def call(command, *typed):
+@contextmanager
+def configuration(config_dir=None):
+    """Let Hydra find the configuration of experiments/, and of a folder of one's own as ``--config-dir`` does."""
+    with initialize_config_dir(str(EXPERIMENTS / "conf"), version_base="1.3"):
+        if config_dir is not None:
+            places = create_config_search_path(str(EXPERIMENTS / "conf"))
+            places.prepend("command-line", Path(config_dir).resolve().as_uri(), "schema")
+            GlobalHydra.instance().clear()
+            Hydra.create_main_hydra2("app", places)
+        yield
+
+
+def call(command, *typed, config_dir=None):
     """Do what ``python experiments/<command>.py`` does; experiments/ must be on the path."""
     program = importlib.import_module(command)  # first: it tells Hydra where the recipes are
-    with initialize_config_dir(str(EXPERIMENTS / "conf"), version_base="1.3"):
+    with configuration(config_dir):
         program.main(configured(command, *typed))
 
 

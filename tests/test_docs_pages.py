@@ -1,4 +1,4 @@
-"""The pages that teach how to write a partition and a pattern: every block of code runs, and every command."""
+"""The pages that teach how to write a partition, a pattern and a model: every block of code runs, and every command."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
-from commands import EXPERIMENTS, call, configured
+from commands import EXPERIMENTS, call, configuration, configured
 from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
 
@@ -29,14 +29,15 @@ def blocks(page: Path) -> list[tuple[str, str]]:
 def follow(page: Path, folder: Path) -> tuple[dict, list[str]]:
     """Do what a page says in a folder: save files, execute the rest; return the names it leaves and its commands.
 
-    Python that begins with the name of a file is saved. A block of text is what the code before it printed.
+    What begins with the name of a file is saved. A block of text is what the code before it printed.
     """
     names: dict = {}
     commands: list[str] = []
     printed = ""
     for language, text in blocks(page):
-        file = re.match(r"# (\w+\.py)\n", text)
-        if language == "python" and file:
+        file = re.match(r"# ([\w/-]+\.(?:py|yaml))\n", text)
+        if language in ("python", "yaml") and file:
+            (folder / file[1]).parent.mkdir(parents=True, exist_ok=True)
             (folder / file[1]).write_text(text)
         elif language == "python":
             with redirect_stdout(io.StringIO()) as out:
@@ -92,25 +93,35 @@ def arguments(command: str, script: str) -> list[str]:
     return typed
 
 
+def own_folder(typed: list[str]) -> tuple[list[str], str | None]:
+    """Return what is typed without ``--config-dir``, and its folder."""
+    if "--config-dir" not in typed:
+        return typed, None
+    place = typed.index("--config-dir")
+    return typed[:place] + typed[place + 2 :], typed[place + 1]
+
+
 def compare(command: str, budget: list[str]) -> str:
     """Do what a command of experiments/compare.py does; return the table."""
     from lab.product import as_option
 
-    call("compare", *as_option([*arguments(command, "compare.py"), *budget]))
+    typed, config_dir = own_folder(arguments(command, "compare.py"))
+    call("compare", *as_option([*typed, *budget]), config_dir=config_dir)
     (table,) = Path().rglob("table.md")
     return table.read_text()
 
 
 def rows_of(command: str) -> list[str]:
     """Return what a command of experiments/compare.py would run; each is configured, none is run."""
-    from lab.plan import composed
+    from lab.plan import composed, typed_for_rows
     from lab.product import as_option, product_rows
 
-    with initialize_config_dir(str(EXPERIMENTS / "conf"), version_base="1.3"):
-        config = configured("compare", *as_option(arguments(command, "compare.py")))
+    typed, config_dir = own_folder(arguments(command, "compare.py"))
+    with configuration(config_dir):
+        config = configured("compare", *as_option(typed))
         rows = product_rows(config.varied, [])
         for row in rows:
-            composed(row.overrides)
+            composed([*typed_for_rows(), *row.overrides])
     return [f"{row.label}, {seed}" for row in rows for seed in config.seeds]
 
 
@@ -152,6 +163,24 @@ def test_your_own_edge_pattern(workplace, budget):
         edges = instantiate(compose("config", [*typed, *budget[3:4]]).edges)
     assert list(edges.patterns)[-1] == "echo"
     assert len(edges.patterns) == 5
+
+
+def test_your_own_model(workplace, budget):
+    names, commands = follow(ROOT / "docs" / "your-own-model.md", workplace)
+    assert names["ranked"][0][0] == 0  # not the soup
+    assert names["again"].model.sharpness == 2.0
+    assert len(commands) == 4
+    table = compare(commands[0], budget)
+    assert all(f"| {row} " in table for row in ("maxp", "soft-maxp"))
+    assert rows_of(commands[1]) == [f"recipe.model.sharpness={value}, 0" for value in (1, 2, 4)]
+    typed, config_dir = own_folder(arguments(commands[2], "run.py"))
+    with configuration(config_dir):
+        assert configured("run", *typed).recipe.name == "SoftMaxP"
+    with configuration():
+        recipe = importlib.import_module("lab.recipe").Recipe(
+            configured("run", *arguments(commands[3], "run.py"), f"model.backbone={budget[3].split('=')[1]}").recipe
+        )
+    assert recipe.model().sharpness == 2
 
 
 def test_the_page_about_the_ranker(workplace):

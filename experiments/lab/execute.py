@@ -27,7 +27,7 @@ from lab.describe import describe_graphs
 from lab.levels import evidence, reading
 from lab.memory import PeakMemory
 from lab.plan import Run
-from lab.recipe import Ranked, Recipe, check_own_classes, device, rerank, train
+from lab.recipe import Ranked, Recipe, check_own_classes, check_own_model, device, rerank, train
 from lab.store import Store, Training, Unfinished, locked, plain
 from lab.task import Task, Tasks, rank_by_first_stage
 from socialgraph import ranking
@@ -63,7 +63,7 @@ def execute_all(runs: Sequence[Run], tasks: Tasks, may_begin: Callable[[Run], bo
         if run.row.name not in checked:
             check_own_classes(recipe)
             if not recipe.is_first_stage and run.kind not in LEVELS:
-                recipe.model()
+                check_own_model(recipe)
             checked.add(run.row.name)
     launcher = HydraConfig.get().launcher if HydraConfig.initialized() else None
     if launcher is not None and not launcher._target_.endswith("BasicLauncher"):

@@ -23,6 +23,7 @@ from omegaconf import DictConfig
 
 from lab.plan import Row, quoted
 from socialgraph.errors import OptionError
+from socialgraph.recipes.build import BACKBONE
 
 #: groups that are varied even with a single value, and that take a class of the user's own
 OPEN = ("partition", "edges")
@@ -97,7 +98,7 @@ def baseline_of(rows: Sequence[Row], named: Any) -> Row:
 def sources(config: DictConfig) -> dict[str, str]:
     """Return hashes of the files that define classes from outside the package: an edited class is another run."""
     return {
-        name: hashlib.sha256(Path(inspect.getfile(get_object(name))).read_bytes()).hexdigest()
+        name: hashlib.sha256(Path(inspect.getfile(get_object(name.removesuffix(BACKBONE)))).read_bytes()).hexdigest()
         for name in sorted(set(targets(config.recipe)))
         if name.split(".")[0] != "socialgraph"
     }

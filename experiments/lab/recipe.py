@@ -24,9 +24,9 @@ from socialgraph.ranking import processes
 from socialgraph.ranking.checkpoints import last_whole, step
 from socialgraph.ranking.journal import finished as finished_batches
 from socialgraph.recipes.build import Parts, build
-from socialgraph.recipes.compose import taken
+from socialgraph.recipes.compose import merged, taken
 from socialgraph.recipes.stages import stages
-from socialgraph.testing import check_partition, check_pattern
+from socialgraph.testing import check_model, check_partition, check_pattern
 
 
 @dataclass
@@ -44,7 +44,7 @@ class Recipe:
     def __init__(self, config: DictConfig) -> None:
         self.config = config
         values: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]
-        self.values = {**values, "circles": None if config.circles is None else taken(config.circles)}
+        self.values = {**values, **merged(config)}
         self.parts = Parts.of(self.values)
         kind = type(self.parts.circles).__name__.removesuffix("Circles").lower()  # "edge" for EdgeCircles, and so on
         self.name = str(config.name).format(circles=kind)
@@ -96,6 +96,20 @@ def check_own_classes(recipe: Recipe) -> None:
     for circles in (recipe.parts.circles, recipe.parts.passages):
         if circles is not None and is_own(circles):
             check_partition(circles)
+
+
+def check_own_model(recipe: Recipe) -> None:
+    """Make the model, so that a wrong option shows; try one from outside the package on hard pairs.
+
+    Raises:
+        LawError: it breaks a law that training and ranking rely on.
+        OptionError: it cannot be made, or is no model of a kind that can be trained and saved.
+    """
+    model = recipe.model()
+    if is_own(model):
+        if recipe.values["training"] is None and isinstance(model, torch.nn.Module):
+            model.requires_grad_(False)  # of one that is not trained, no gradients are asked
+        check_model(model, recipe.parts.joint, recipe.parts.relevance is not None)
 
 
 def device() -> str:

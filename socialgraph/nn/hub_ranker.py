@@ -14,7 +14,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from socialgraph.errors import CheckpointError, OptionError, first_line, is_whole
-from socialgraph.model_files import check_finite, header, no_safetensors, read_json
+from socialgraph.model_files import check_finite, check_shapes, header, no_safetensors, read_json
 
 #: scores ``[B]`` -> loss
 Objective = Callable[[Tensor], Tensor]
@@ -41,7 +41,7 @@ class HubRanker(
     tags=["long-document-ranking", "graph-neural-network"],
     model_card_template=_CARD,
 ):
-    """Base of all models. A subclass implements :meth:`scores` and :meth:`check_files`.
+    """Base of all models. A subclass implements :meth:`scores`.
 
     ``save_pretrained(folder)`` or ``push_to_hub(id)`` writes config.json, the arguments of the class, and
     model.safetensors; ``from_pretrained(folder or hub id)`` reads them.
@@ -124,7 +124,12 @@ class HubRanker(
         Raises:
             CheckpointError: names the first.
         """
-        raise NotImplementedError
+        cls.check_types(model_id, options)
+        with torch.device("meta"):
+            wanted = dict(cls(**options).state_dict())
+        check_shapes(f"{model_id}: not a saved {cls.__name__}", wanted, found)
+        if odd := sorted(found.keys() - wanted.keys()):
+            raise CheckpointError(f"{model_id}: {len(odd)} weights are left over, the first is {odd[0]!r}")
 
     @classmethod
     def check_types(cls, model_id: str, options: dict[str, Any]) -> None:

@@ -86,6 +86,8 @@ class Socialformer(BertRanker):
             )
             for _ in range((1 if inter_shared else len(self.layers)) if inter_circle else 0)
         )
+        if reads == "high" and not inter_shared:  # nothing reads what the last block makes of low and high states
+            self.inter[-1].update.requires_grad_(False)
         self.readout = Readout(readout, layer)
         self.score = score_layer(layer.hidden_size)
 

@@ -168,11 +168,7 @@ class WholeDocument(HubRanker):
         """Refuse options and weights that do not fit each other, before memory is taken for them."""
         cls.check_types(model_id, options)
         _check_layers(model_id, options.get("encoder", {}), found)
-        with torch.device("meta"):
-            wanted = dict(cls(**options).state_dict())
-        check_shapes(f"{model_id}: not a saved {cls.__name__}", wanted, found)
-        if odd := sorted(found.keys() - wanted.keys()):
-            raise CheckpointError(f"{model_id}: {len(odd)} weights are left over, the first is {odd[0]!r}")
+        super().check_files(model_id, options, found)
 
 
 def encoder_config(where: str, values: dict[str, Any]) -> Any:

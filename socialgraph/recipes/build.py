@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -92,6 +93,31 @@ def attribute_of(name: str) -> str:
     return last if last.isidentifier() else "MyClass"
 
 
+def options_of(kind: Callable[..., Any]) -> set[str] | None:
+    """Return the names of the options that a class takes, and hands on to those that it is derived from.
+
+    Args:
+        kind: a class, or its ``from_backbone``.
+
+    Returns:
+        None where it takes any.
+    """
+    own = getattr(kind, "__self__", kind)
+    if not isinstance(own, type):
+        parameters = arguments(own).values()
+        return None if any(x.kind is x.VAR_KEYWORD for x in parameters) else {x.name for x in parameters}
+    names = set() if own is kind else {"backbone"}
+    for one in inspect.getmro(own):
+        if one in (torch.nn.Module, object):
+            return names
+        if "__init__" in vars(one):
+            inits = arguments(vars(one)["__init__"]).values()
+            names |= {x.name for x in inits if x.kind not in (x.VAR_POSITIONAL, x.VAR_KEYWORD)} - {"self"}
+            if not any(x.kind is x.VAR_KEYWORD for x in inits):
+                return names
+    return None
+
+
 def arguments(kind: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     """Return what makes an object of a class.
 
@@ -122,6 +148,11 @@ def build(spec: Any, find: Finder = imported) -> Any:
     if "_target_" not in spec:
         return inside
     make = find(str(spec["_target_"]))
+    if hasattr(make, "__self__") and (known := options_of(make)) is not None:  # a model from its backbone
+        for name in inside.keys() - known:
+            near = difflib.get_close_matches(name, known, n=1)
+            told = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(known))}"
+            raise OptionError(f"{spec['_target_']} takes no {name!r}; {told}")
     try:
         return make(**inside)
     except SocialgraphError:

@@ -6,10 +6,13 @@ import difflib
 import logging
 from collections.abc import Sequence
 from importlib import resources
+from importlib.resources.abc import Traversable
+from os import PathLike
+from pathlib import Path
 from typing import Any, cast
 
 from socialgraph.errors import OptionError, first_line
-from socialgraph.recipes.build import arguments, imported
+from socialgraph.recipes.build import arguments, imported, options_of
 
 logger = logging.getLogger("socialgraph")
 
@@ -17,18 +20,30 @@ logger = logging.getLogger("socialgraph")
 _SHARED = ("query_length", "seed")
 
 
-def recipes() -> list[str]:
-    """Return the names of all recipes."""
-    folder = resources.files("socialgraph.recipes") / "recipe"
-    return sorted(one.name.removesuffix(".yaml") for one in folder.iterdir() if one.name.endswith(".yaml"))
+def recipes(config_dir: str | PathLike[str] | None = None) -> list[str]:
+    """Return the names of all recipes, with those in a folder of one's own.
+
+    Raises:
+        OptionError: there is no such folder.
+    """
+    folders: list[Traversable] = [resources.files("socialgraph.recipes") / "recipe"]
+    if config_dir is not None:
+        if not Path(config_dir).is_dir():
+            raise OptionError(f"config_dir={str(config_dir)!r} is no folder; recipes lie in <config_dir>/recipe")
+        folders.append(Path(config_dir, "recipe"))
+    files = [one.name for folder in folders if folder.is_dir() for one in folder.iterdir()]
+    return sorted({name.removesuffix(".yaml") for name in files if name.endswith(".yaml")})
 
 
-def compose_recipe(name: str, overrides: Sequence[str] = ()) -> dict[str, Any]:
+def compose_recipe(
+    name: str, overrides: Sequence[str] = (), config_dir: str | PathLike[str] | None = None
+) -> dict[str, Any]:
     """Return a recipe with all values filled in: what ``system.yaml`` lists, ``query_length`` and ``seed``.
 
     Args:
         name: one of :func:`recipes`.
         overrides: options as one types them to ``run.py``: ``"partition.k=8"``, ``"edges=random"``, ...
+        config_dir: a folder of one's own with more recipes, ``recipe/<name>.yaml``, as ``--config-dir`` of ``run.py``.
 
     Raises:
         OptionError: no such recipe or option.
@@ -38,42 +53,65 @@ def compose_recipe(name: str, overrides: Sequence[str] = ()) -> dict[str, Any]:
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
-    if name not in (known := recipes()):
+    if name not in (known := recipes(config_dir)):
         near = difflib.get_close_matches(name, known, n=1)
         told = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
         raise OptionError(f"no recipe is called {name!r}; {told}")
+    own = [] if config_dir is None else [f"hydra.searchpath=[{quoted(f'file://{Path(config_dir).resolve()}')}]"]
     try:
         with initialize_config_module("socialgraph.recipes", version_base="1.3"):
-            config = compose("options", [f"recipe={name}", *overrides])
+            config = compose("options", [*own, f"recipe={name}", *overrides])
         whole = cast("dict[str, Any]", OmegaConf.to_container(config, resolve=True))
-        circles = None if config.recipe.circles is None else taken(config.recipe.circles)
+        parts = merged(config.recipe)
     except (HydraException, OmegaConfBaseException) as error:
         raise OptionError(f"recipe {name}: {first_line(error)}") from error
-    return {**whole["recipe"], "circles": circles, **{key: whole[key] for key in _SHARED}}
+    return {**whole["recipe"], **parts, **{key: whole[key] for key in _SHARED}}
 
 
-def taken(partition: Any) -> dict[str, Any]:
-    """Return the options of a partition, without those of the default that its class does not take.
+def merged(recipe: Any) -> dict[str, Any]:
+    """Return a recipe's circles and model, without options of the defaults that their classes do not take.
+
+    A class of one's own that is named in place of a default gets that one's options: k of ``EdgeCircles``, say, and
+    ``leader`` of a ``Socialformer``. See :func:`taken`.
+
+    Args:
+        recipe: a ``DictConfig``.
+
+    Raises:
+        OptionError: no such class.
+    """
+    circles = None if recipe.circles is None else taken(recipe.circles)
+    # Other options that a model does not take are mistakes, about which it is asked when it is made.
+    model = None if recipe.model is None else taken(recipe.model, "socialgraph.nn.Socialformer")
+    return {"circles": circles, "model": model}
+
+
+def taken(part: Any, default: str | None = None) -> dict[str, Any]:
+    """Return the options of a partition or model, without those of the default that its class does not take.
 
     One that it does not take and that another option refers to (``size: ${partition.max_size}``) goes without a word.
 
     Args:
-        partition: a ``DictConfig`` with the class's name, and the options.
+        part: a ``DictConfig`` with the class's name, and the options.
+        default: a class whose own options are those that may be left out; None for all of them.
 
     Raises:
         OptionError: no such class.
     """
     from omegaconf import OmegaConf
 
-    options = cast("dict[str, Any]", OmegaConf.to_container(partition, resolve=True))
-    parameters = arguments(imported(str(partition._target_)))
-    if any(one.kind is one.VAR_KEYWORD for one in parameters.values()):
+    options = cast("dict[str, Any]", OmegaConf.to_container(part, resolve=True))
+    names = options_of(imported(str(part._target_)))
+    if names is None:
         return options
-    left_out = [name for name in options if not name.startswith("_") and name not in parameters]
-    written = str(OmegaConf.to_container(partition, resolve=False))
+    spare = None if default is None else arguments(imported(default))
+    left_out = [
+        name for name in options if not name.startswith("_") and name not in names and (spare is None or name in spare)
+    ]
+    written = str(OmegaConf.to_container(part, resolve=False))
     unused = [name for name in left_out if f"${{partition.{name}}}" not in written]
     if unused:
-        logger.warning("%s takes no %s: left out", partition._target_, ", ".join(unused))
+        logger.warning("%s takes no %s: left out", part._target_, ", ".join(unused))
     return {name: value for name, value in options.items() if name not in left_out}
 
 

@@ -1,0 +1,74 @@
+"""A model from outside the package is tried before anything is trained."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+import torch
+from commands import EXPERIMENTS
+from hydra import compose, initialize_config_dir
+
+from socialgraph.errors import LawError, OptionError
+from socialgraph.nn import MaxP
+
+
+class Sociable(MaxP):
+    """Looks at the documents beside."""
+
+    def scores(self, graph):
+        scores = super().scores(graph)
+        return scores - scores.mean()
+
+
+class Frozen(MaxP):
+    """Cannot be trained."""
+
+    def scores(self, graph):
+        with torch.no_grad():
+            return super().scores(graph)
+
+
+class Plain(torch.nn.Module):
+    """No model of this package's kind."""
+
+    def __init__(self, backbone):
+        super().__init__()
+
+
+def check(tiny_bert, model, *typed):
+    from lab.recipe import Recipe, check_own_model
+
+    with initialize_config_dir(str(EXPERIMENTS / "conf"), version_base="1.3"):
+        typed = [f"model.backbone={tiny_bert[0]}", f"recipe.model._target_={__name__}.{model}", *typed]
+        config = compose("config", ["recipe=maxp", *typed])
+    check_own_model(Recipe(config.recipe))
+
+
+def test_a_broken_model_is_named(tiny_bert):
+    with pytest.raises(LawError, match="Sociable breaks the law 'a batch is its documents alone' on the graph"):
+        check(tiny_bert, "Sociable.from_backbone")
+
+
+def test_only_a_model_that_is_trained_needs_gradients(tiny_bert):
+    with pytest.raises(LawError, match="Frozen breaks the law 'gradients reach every parameter' on the graph"):
+        check(tiny_bert, "Frozen.from_backbone")
+    check(tiny_bert, "Frozen.from_backbone", "recipe.training=null")
+
+
+def test_a_model_of_another_kind_is_refused(tiny_bert):
+    with pytest.raises(OptionError, match=r"an instance of a BertRanker or HubRanker, .* got a Plain"):
+        check(tiny_bert, "Plain")
+
+
+def test_options_show_at_once(tiny_bert):
+    with pytest.raises(OptionError, match=r"Sociable.from_backbone takes no 'pages'; there are "):
+        check(tiny_bert, "Sociable.from_backbone", "+recipe.model.pages=3")
+
+
+def test_an_edited_model_is_another_run():
+    from lab.product import sources
+    from omegaconf import OmegaConf
+
+    name = f"{__name__}.Sociable.from_backbone"
+    digest = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+    assert sources(OmegaConf.create({"recipe": {"model": {"_target_": name}}})) == {name: digest}

@@ -1,0 +1,79 @@
+"""Recipes and models of one's own, from a folder of one's own and by name."""
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from socialgraph import Ranker
+from socialgraph.errors import OptionError
+from socialgraph.nn import MaxP, Socialformer, WholeDocument
+from socialgraph.partition import EdgeCircles
+from socialgraph.recipes.build import build, options_of
+from socialgraph.recipes.compose import compose_recipe, recipes
+
+MINE = f"""
+defaults: [/system@_here_, _self_]
+name: Mine
+model: {{_target_: {__name__}.Mine.from_backbone, backbone: "${{backbone}}", share: 0.25}}
+passages: {{_target_: socialgraph.partition.Windows, size: "${{window}}"}}
+"""
+
+
+class Mine(MaxP):
+    """A model of the user's own with one option."""
+
+    def __init__(self, share: float = 1.0, **bert):
+        super().__init__(**bert)
+        self.share = share
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    """A folder of one's own with one recipe."""
+    (tmp_path / "my recipes" / "recipe").mkdir(parents=True)
+    (tmp_path / "my recipes" / "recipe" / "mine.yaml").write_text(MINE)
+    return tmp_path / "my recipes"
+
+
+def test_a_recipe_in_a_folder_of_ones_own(folder, tiny_bert):
+    assert set(recipes(folder)) == {*recipes(), "mine"}
+    ranker = Ranker.from_recipe("mine", config_dir=folder, backbone=tiny_bert[0], window=16)
+    assert isinstance(ranker.model, Mine)
+    assert ranker.model.share == 0.25
+    assert ranker.parts.passages.size == 16
+
+
+def test_it_may_be_missing(folder):
+    with pytest.raises(OptionError, match="no recipe is called 'min'; did you mean 'mine'"):
+        compose_recipe("min", config_dir=folder)
+    with pytest.raises(OptionError, match="no recipe is called 'mine'; "):
+        compose_recipe("mine")
+    with pytest.raises(OptionError, match="is no folder; recipes lie in <config_dir>/recipe"):
+        compose_recipe("mine", config_dir=folder / "other")
+
+
+def test_a_model_in_place_of_socialformer(caplog):
+    with caplog.at_level(logging.WARNING):
+        named = compose_recipe("socialformer", [f"model._target_={__name__}.Mine.from_backbone", "+model.share=0.5"])
+    assert named["model"].keys() == {"_target_", "backbone", "share"}
+    assert "Mine.from_backbone takes no inter_circle, " in caplog.text
+    assert compose_recipe("socialformer")["model"]["leader"] == "central"
+
+
+def test_a_wrong_option_is_no_default(tiny_bert):
+    named = compose_recipe("socialformer", [f"model._target_={__name__}.Mine.from_backbone", "+model.shar=0.5"])
+    assert named["model"]["shar"] == 0.5
+    with pytest.raises(OptionError, match=r"Mine.from_backbone takes no 'shar'; did you mean 'share'\?"):
+        build(named["model"])
+
+
+def test_options_of_a_class_are_those_that_it_hands_on():
+    mine = options_of(Mine.from_backbone)
+    assert {"share", "dropout", "max_positions", "backbone"} <= mine
+    assert options_of(Mine) == options_of(MaxP) | {"share"}
+    assert options_of(Socialformer) - options_of(MaxP) >= {"inter_circle", "readout"}
+    assert "self" not in mine
+    assert options_of(WholeDocument.from_backbone) >= {"backbone", "length", "pooling"}
+    assert options_of(EdgeCircles) == {"k", "max_size", "keep"}
+    assert options_of(lambda **options: options) is None
