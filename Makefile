@@ -3,7 +3,7 @@ VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 
-.PHONY: help run test lint docs test-scatter test-lowest clean
+.PHONY: help run test lint docs dist test-scatter test-lowest clean
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -22,6 +22,11 @@ lint: $(VENV)/.test ## style and types
 # the notebooks are executed on the way; nothing is downloaded
 docs: $(VENV)/.test ## the documentation site, in site/ (about 2 minutes)
 	HF_HUB_OFFLINE=1 NO_MKDOCS_2_WARNING=1 OMP_NUM_THREADS=1 $(BIN)/mkdocs build --strict
+
+dist: $(VENV)/.test ## wheel and source distribution, in dist/, checked for the package index
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
 
 test-scatter: $(VENV)/.scatter ## the same results with torch-scatter (builds it once, about 5 minutes)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 8 tests/test_scatter.py tests/nn tests/partition tests/edges
