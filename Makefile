@@ -21,7 +21,7 @@ lint: $(VENV)/.test ## style and types
 
 # the notebooks are executed on the way; nothing is downloaded
 docs: $(VENV)/.test ## the documentation site, in site/ (about 2 minutes)
-	HF_HUB_OFFLINE=1 NO_MKDOCS_2_WARNING=1 OMP_NUM_THREADS=1 $(BIN)/mkdocs build --strict
+	HF_HUB_OFFLINE=1 NO_MKDOCS_2_WARNING=1 PYTHONWARNINGS="ignore:IProgress not found" $(BIN)/mkdocs build --strict
 
 dist: $(VENV)/.test ## wheel and source distribution, in dist/, checked for the package index
 	rm -rf dist
