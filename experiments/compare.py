@@ -22,7 +22,7 @@ def main(config: DictConfig) -> None:
         from lab.execute import execute_all
         from lab.levels.runs import can_be_read, level_runs, levels_of, sections, settings_of
         from lab.plan import own_options, results_folder
-        from lab.plots import draw_quality_and_cost
+        from lab.plots import draw_quality_and_cost, draw_quality_and_sequences
         from lab.product import baseline_of, product_rows
         from lab.report import lines_of, write_table
         from lab.store import plain
@@ -44,6 +44,8 @@ def main(config: DictConfig) -> None:
             write_table(comparison, runs[0].config, place, "table", sections(level, comparison, runs[0], tasks, place))
             if level == "training":
                 draw_quality_and_cost(comparison, folder / "quality-and-cost.png")
+            else:
+                draw_quality_and_sequences(comparison, place / "quality-and-sequences.png")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Pictures beside tables: a document's graph; quality against cost."""
+"""Pictures beside tables: a document's graph; quality against cost; quality against the number of sequences."""
 
 from __future__ import annotations
 
@@ -13,13 +13,17 @@ from scipy.optimize import isotonic_regression
 
 from lab.comparison import Comparison, Line
 from lab.plan import Run
+from lab.product import OPEN
 from lab.recipe import Recipe
 from lab.task import Tasks
 from socialgraph.data.files import atomic_write
 from socialgraph.inspect import draw
 from socialgraph.ranking import processes
 
-POINT, REFERENCE = "#4477AA", "#EE6677"  # Paul Tol's "bright": distinct for the colour-blind too
+# Paul Tol's "bright": distinct for the colour-blind too; with the markers more curves than colours can be told apart
+CURVES = ("#4477AA", "#EE6677", "#228833", "#AA3377", "#66CCEE", "#CCBB44", "#BBBBBB")
+POINT, REFERENCE = CURVES[:2]
+MARKERS = "os^Dv"
 
 
 def draw_graph(run: Run, tasks: Tasks, path: Path) -> None:
@@ -75,6 +79,52 @@ def draw_quality_and_cost(of: Comparison, path: Path) -> None:
         )  # fmt: skip
     with atomic_write(path, "wb") as file:
         figure.savefig(file, format="png", dpi=150)
+
+
+def curves(of: Comparison) -> dict[str, list[Line]]:
+    """Return the lines that differ in ``partition.k`` alone, by what they are called; none if k is not varied."""
+    found: dict[str, list[Line]] = {}
+    for line in of.lines:
+        options = dict(line.row.beside["options"])
+        if options.pop("partition.k", None) is not None:
+            name = ", ".join(value if key in OPEN else f"{key}={value}" for key, value in options.items())
+            found.setdefault(name or "circles", []).append(line)
+    return found if any(len(lines) > 1 for lines in found.values()) else {}
+
+
+def draw_quality_and_sequences(of: Comparison, path: Path) -> None:
+    """Draw each measure against the number of sequences that BERT reads, a curve for each strategy through its k.
+
+    The mean number of sequences says where a point stands: a strategy that finds fewer circles than it may stands
+    further left. Where k is not varied nothing is drawn.
+    """
+    strategies = curves(of)
+    if not strategies:
+        return
+    measures = [name for name in of.measures if name not in ("sequences", "words")]
+    wide, high = min(2, len(measures)), (len(measures) + 1) // 2
+    figure = Figure(figsize=(4.6 * wide, 3.2 * high + 0.6), facecolor="white", layout="constrained")
+    FigureCanvasAgg(figure)
+    for axes, measure in zip(figure.subplots(high, wide, sharex=True, squeeze=False).flat, measures, strict=False):
+        for number, (name, lines) in enumerate(strategies.items()):
+            points = sorted((mean(line, "sequences"), mean(line, measure)) for line in lines)
+            style = {"color": CURVES[number % len(CURVES)], "marker": MARKERS[number % len(MARKERS)], "markersize": 5}
+            axes.plot(*zip(*points, strict=True), label=name, **style)
+        axes.set_xscale("log", base=2)
+        axes.xaxis.set_major_formatter(lambda value, place: f"{value:g}")
+        axes.set_title(measure, size=10, parse_math=False)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(color="#E5E5E5", linewidth=0.6)
+    figure.supxlabel("sequences for each document", size=9)
+    handles, names = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+    with atomic_write(path, "wb") as file:
+        figure.savefig(file, format="png", dpi=130)
+
+
+def mean(line: Line, measure: str) -> float:
+    """Return a line's mean over questions."""
+    return fmean(line.measures()[measure].values())
 
 
 def milliseconds(line: Line) -> float:

@@ -9,7 +9,10 @@ from socialgraph.errors import OptionError
 from socialgraph.nn.bert_conv import BertConv
 from socialgraph.nn.segments import Segments
 
-UPDATES = ("low", "random")
+UPDATES = ("low", "near", "random")
+
+#: of "near": what the high state adds to each entry of the low one at the start, where the high one's are about 1
+NEAR = 0.05
 
 
 class InterCircle(torch.nn.Module):
@@ -28,7 +31,9 @@ class InterCircle(torch.nn.Module):
         layer_norm_eps: see :class:`~socialgraph.nn.BertConv`.
         update: how W^C starts. "low": as [I, 0], so that an untrained model scores exactly as BERT on each circle
             alone, and nothing pre-trained is lost; in the first step of training the transformer then has no gradient,
-            only W^C does. "random": as any linear layer of torch (released code).
+            only W^C does. "near": as [I, R] with R drawn from N(0, 0.05^2 / E), which lets a twentieth of the high
+            state in, so that the transformer learns from the first step on. "random": as any linear layer of torch
+            (released code).
 
     Raises:
         OptionError: an unknown start.
@@ -56,9 +61,12 @@ class InterCircle(torch.nn.Module):
         self.transformer.reset_parameters()
         if self.start == "random":
             self.update.reset_parameters()
-        else:
-            with torch.no_grad():
-                self.update.weight.zero_().fill_diagonal_(1.0)
+            return
+        with torch.no_grad():
+            self.update.weight.zero_().fill_diagonal_(1.0)
+            if self.start == "near":
+                width = self.update.out_features
+                self.update.weight[:, width:].normal_(std=NEAR / width**0.5)
 
     def forward(self, low: Tensor, ptr: Tensor | Segments, backend: str | None = None) -> tuple[Tensor, Tensor]:
         """Return the leaders' updated states and their high states, each ``[C, E]``.

@@ -122,6 +122,16 @@ def test_the_inter_circle_transformer_learns_from_the_second_step_on(tiny_bert):
     assert moved[1][0] > 0
 
 
+def test_a_start_near_lets_the_inter_circle_transformer_learn_from_the_first_step_on(tiny_bert):
+    model, batch = Socialformer.from_backbone(tiny_bert[0], dropout=0.0, update="near"), document_batch()
+    for part in model.inter:
+        low, high = part.update.weight.detach().split(32, dim=1)
+        assert torch.equal(low, torch.eye(32))
+        assert 0.8 < high.std() * 32**0.5 / 0.05 < 1.2  # 1,024 draws
+    model(batch).sum().backward()
+    assert all(p.grad.abs().max() > 0 for part in model.inter for p in part.transformer.parameters() if p.dim() == 2)
+
+
 def test_edge_path_equals_fused_path_with_gradients(tiny_bert):
     folder, _ = tiny_bert
     batch = document_batch()

@@ -1,0 +1,66 @@
+"""Pictures beside tables: which lines make a curve."""
+
+import pytest
+from commands import EXPERIMENTS
+from omegaconf import OmegaConf
+
+
+@pytest.fixture(autouse=True)
+def _path(monkeypatch):
+    monkeypatch.syspath_prepend(str(EXPERIMENTS))
+
+
+CONFIG = OmegaConf.create({"measures": ["RR@10", "sequences"], "report": {"significance": {"to": ["other"]}}})
+
+
+def line(options, value, sequences):
+    from lab.comparison import Line
+    from lab.plan import Row
+
+    row = Row(",".join(f"{key}={one}" for key, one in options.items()), (), beside={"options": options})
+    return Line(row, [{"measures": {"RR@10": {"q": value}, "sequences": {"q": sequences}}}])
+
+
+def comparison(lines):
+    from lab.comparison import Comparison
+
+    return Comparison(CONFIG, lines)
+
+
+def test_lines_that_differ_in_k_alone_make_a_curve():
+    from lab.plots import curves
+
+    lines = [
+        line({"partition": name, "edges.sparsity": sparsity, "partition.k": k}, 0.5, float(k))
+        for name in ("edge", "my.Own")
+        for sparsity in ("0.9", "0.95")
+        for k in ("2", "4")
+    ]
+    found = curves(comparison(lines))
+    assert {name: [one.row.name for one in group] for name, group in found.items()} == {
+        f"{name}, edges.sparsity={sparsity}": [
+            f"partition={name},edges.sparsity={sparsity},partition.k={k}" for k in (2, 4)
+        ]
+        for name in ("edge", "my.Own")
+        for sparsity in ("0.9", "0.95")
+    }
+
+
+def test_k_alone_makes_one_curve(tmp_path):
+    from lab.plots import curves, draw_quality_and_sequences
+
+    of = comparison([line({"partition.k": k}, 0.5, float(k)) for k in ("2", "4")])
+    assert list(curves(of)) == ["circles"]
+    draw_quality_and_sequences(of, tmp_path / "drawn.png")
+    assert (tmp_path / "drawn.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_nothing_is_drawn_where_k_is_not_varied(tmp_path):
+    from lab.plots import curves, draw_quality_and_sequences
+
+    one_k = [line({"partition": name, "partition.k": "4"}, 0.5, 4.0) for name in ("edge", "node")]
+    none = [line({"partition": name}, 0.5, 4.0) for name in ("edge", "node")]
+    for lines in (one_k, none, []):
+        assert curves(comparison(lines)) == {}
+        draw_quality_and_sequences(comparison(lines), tmp_path / "drawn.png")
+    assert not list(tmp_path.iterdir())
