@@ -3,7 +3,7 @@ VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 
-.PHONY: help run test lint test-scatter test-lowest clean
+.PHONY: help run test lint docs dist test-scatter test-lowest clean
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -18,6 +18,15 @@ test: $(VENV)/.test ## all tests
 lint: $(VENV)/.test ## style and types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+# the notebooks are executed on the way; nothing is downloaded
+docs: $(VENV)/.test ## the documentation site, in site/ (about 2 minutes)
+	HF_HUB_OFFLINE=1 NO_MKDOCS_2_WARNING=1 PYTHONWARNINGS="ignore:IProgress not found" $(BIN)/mkdocs build --strict
+
+dist: $(VENV)/.test ## wheel and source distribution, in dist/, checked for the package index
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
 
 test-scatter: $(VENV)/.scatter ## the same results with torch-scatter (builds it once, about 5 minutes)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 8 tests/test_scatter.py tests/nn tests/partition tests/edges
@@ -34,7 +43,7 @@ $(VENV)/.run: $(VENV)/.venv pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/.test: $(VENV)/.venv pyproject.toml constraints.txt
-	$(BIN)/pip install -q -c constraints.txt -e '.[offline,partitions,inspect,data,hub,pyterrier,dev]'
+	$(BIN)/pip install -q -c constraints.txt -e '.[offline,partitions,inspect,data,hub,pyterrier,docs,dev]'
 	touch $@
 
 # PyTorch is the one of constraints.txt unless you say otherwise: its lower bound has no small build for CPUs

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from socialgraph.backbone import load_tokenizer
 from socialgraph.data.collection import Collection, Document
@@ -14,6 +15,8 @@ from socialgraph.errors import InputError
 
 #: whose word pieces the places count: those of BERT, uncased
 COUNTED_BY = "minilm"
+#: that of a collection, which takes seconds to find and is asked for by every run and table
+_FOUND: WeakKeyDictionary[Collection, dict[str, Evidence]] = WeakKeyDictionary()
 
 
 class Evidence(NamedTuple):
@@ -45,7 +48,11 @@ def read_evidence(folder: str | Path) -> dict[str, Evidence]:
 
 def evidence_of(name: str, collection: Collection, folder: str | Path) -> dict[str, Evidence]:
     """Return where the evidence of each question stands, in word pieces of the text: of pydocs, or of a folder."""
-    return pydocs_evidence(collection) if name == "pydocs" else read_evidence(folder)
+    if name != "pydocs":
+        return read_evidence(folder)
+    if collection not in _FOUND:
+        _FOUND[collection] = pydocs_evidence(collection)
+    return _FOUND[collection]
 
 
 def pydocs_evidence(collection: Collection) -> dict[str, Evidence]:

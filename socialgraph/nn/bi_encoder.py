@@ -51,10 +51,8 @@ class BiEncoder(BertRanker):
 
     :meth:`encode` knows nothing of queries, so its vectors can be stored, see
     :func:`~socialgraph.ranking.encode_collection`. A subclass implements :meth:`encode_queries`, :meth:`encode` and
-    :meth:`match`, and sets ``token_size`` (and ``cls_size``).
-
-    Args:
-        bert: arguments of :class:`~socialgraph.nn.BertRanker`.
+    :meth:`match`, and sets ``token_size`` (and ``cls_size``). Its arguments are those of
+    :class:`~socialgraph.nn.BertRanker`.
     """
 
     #: query and passages are no sequence's two segments
