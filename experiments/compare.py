@@ -47,7 +47,7 @@ def main(config: DictConfig) -> None:
 
 
 if __name__ == "__main__":
-    from lab.product import as_option
+    from lab.overrides import as_option
 
     sys.argv[1:] = as_option(sys.argv[1:])
     main()

@@ -94,7 +94,7 @@ def arguments(command: str, script: str) -> list[str]:
 
 def compare(command: str, budget: list[str]) -> str:
     """Do what a command of experiments/compare.py does; return the table."""
-    from lab.product import as_option
+    from lab.overrides import as_option
 
     call("compare", *as_option([*arguments(command, "compare.py"), *budget]))
     (table,) = Path().rglob("table.md")
@@ -103,8 +103,9 @@ def compare(command: str, budget: list[str]) -> str:
 
 def rows_of(command: str) -> list[str]:
     """Return what a command of experiments/compare.py would run; each is configured, none is run."""
+    from lab.overrides import as_option
     from lab.plan import composed
-    from lab.product import as_option, product_rows
+    from lab.product import product_rows
 
     with initialize_config_dir(str(EXPERIMENTS / "conf"), version_base="1.3"):
         config = configured("compare", *as_option(arguments(command, "compare.py")))

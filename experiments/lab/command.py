@@ -122,9 +122,12 @@ def whole_message(error: Exception, command: str = "run") -> str:
     first, *others = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
         return f"there is no {error.missing_cfg_file}; there are: {', '.join(error.options)}"
+    place = re.search(r"full_key: (\S+)", f"{error}\n{error.__cause__}")
     if match := re.match(r"Could not override '([\w.]+)'\.", first):
-        return no_option(match[1], command)
-    return f"{first} {others[0]}" if first.endswith(":") and others else first
+        return no_option(place[1] if place else match[1], command)
+    if first.endswith(":") and others:
+        return f"{first} {others[0]}"
+    return f"{place[1]}: {first}" if place else first
 
 
 def no_option(name: str, command: str) -> str:
@@ -137,7 +140,8 @@ def no_option(name: str, command: str) -> str:
     if name in known:
         return f"{name} is an option of another file of {group}: choose one with {group}=..."
     if not known or group.endswith(".arguments"):
-        return f"no option is called {name}; +{name}=... adds one that a class of your own or the training library takes"
+        told = "where a class of your own, a table or the training library takes it, type"
+        return f"no option is called {name}; {told} +{name}=..."
     return unknown(name, known)
 
 

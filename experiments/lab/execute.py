@@ -27,7 +27,7 @@ from lab.describe import describe_graphs
 from lab.levels import evidence, reading
 from lab.memory import PeakMemory
 from lab.plan import Run
-from lab.recipe import Ranked, Recipe, check_own_classes, device, rerank, train
+from lab.recipe import Ranked, Recipe, check_arguments, check_own_classes, device, rerank, train
 from lab.store import Store, Training, Unfinished, locked, plain
 from lab.task import Task, Tasks, rank_by_first_stage
 from socialgraph import ranking
@@ -64,6 +64,8 @@ def execute_all(runs: Sequence[Run], tasks: Tasks, may_begin: Callable[[Run], bo
             check_own_classes(recipe)
             if not recipe.is_first_stage and run.kind not in LEVELS:
                 recipe.model()
+                if run.config.recipe.training is not None:
+                    check_arguments(run.config)
             checked.add(run.row.name)
     launcher = HydraConfig.get().launcher if HydraConfig.initialized() else None
     if launcher is not None and not launcher._target_.endswith("BasicLauncher"):

@@ -5,19 +5,21 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import torch
 from omegaconf import DictConfig, OmegaConf
 from torch.utils.data import Subset
+from transformers import TrainingArguments
 
+from lab.options.kinds import check, unknown
 from lab.store import Training, plain
 from lab.task import Task
 from socialgraph import ranking
 from socialgraph.data import GraphBuilder, Split, TrainingGroups, WeightCache
 from socialgraph.data.collection import Run as Ranking
 from socialgraph.edges import SocialEdges
-from socialgraph.errors import OptionError, is_own
+from socialgraph.errors import OptionError, first_line, is_own
 from socialgraph.partition import Partition
 from socialgraph.ranker import Ranker
 from socialgraph.ranking import processes
@@ -77,8 +79,6 @@ class Recipe:
         backbone = self.config.model.get("backbone", config.backbone)  # a model may have word pieces of its own
         tokens, statistics = task.texts(backbone, self.config.document_length, config.query_length)
         documents = task.collection.documents
-        if not isinstance(config.check, bool):
-            raise OptionError(f"check must be true or false, got {config.check!r}")
         options = {"seed": config.seed, "device": device(), "cache": cache, "check": config.check}
         return self.parts.builder(documents, tokens, statistics, **options)
 
@@ -96,6 +96,38 @@ def check_own_classes(recipe: Recipe) -> None:
     for circles in (recipe.parts.circles, recipe.parts.passages):
         if circles is not None and is_own(circles):
             check_partition(circles)
+
+
+#: arguments of the training library that follow from other options
+ELSEWHERE = {
+    "seed": "seed", "bf16": "trainer.bf16", "save_steps": "trainer.save_every", "save_strategy": "trainer.save_every",
+    "output_dir": "hydra.run.dir", "use_cpu": "CUDA_VISIBLE_DEVICES", "resume_from_checkpoint": "hydra.run.dir",
+    "remove_unused_columns": "recipe",
+}  # fmt: skip
+
+
+def check_arguments(config: DictConfig) -> None:
+    """Make the library's arguments as a training would, so that a mistake shows before it begins.
+
+    The library itself checks some values and no types; these are held against the types that it declares.
+
+    Raises:
+        OptionError: it knows no such argument, or refuses it, or the argument follows from another option.
+    """
+    kinds = get_type_hints(TrainingArguments)
+    for group in ("trainer", "recipe.training"):
+        arguments = OmegaConf.to_container(OmegaConf.select(config, f"{group}.arguments"), resolve=True)
+        assert isinstance(arguments, dict)
+        for name, value in arguments.items():
+            if name in ELSEWHERE:
+                raise OptionError(f"{group}.arguments.{name} follows from another option: {ELSEWHERE[name]}")
+            if name not in kinds:
+                raise OptionError(unknown(f"{group}.arguments.{name}", [f"{group}.arguments.{one}" for one in kinds]))
+            check(value, kinds[name], f"{group}.arguments.{name}")
+        try:
+            TrainingArguments(output_dir="unused", use_cpu=True, **arguments)
+        except (TypeError, ValueError) as error:
+            raise OptionError(f"{group}.arguments: {first_line(error)}") from error
 
 
 def device() -> str:

@@ -1,5 +1,6 @@
 """What each command takes beside what all of them take."""
 
+# ruff: noqa: RUF009 (about() makes a dataclass's field, as field() does)
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -9,16 +10,22 @@ from lab.options.groups import FILLED, Above0, Count, Label, Name, Names, Positi
 from lab.options.kinds import Built, Only, Range, about
 
 RISING = Only("that rises", lambda values: values == sorted(set(values)))
-Seeds = Annotated[list[Seed], FILLED, Only("has nothing twice", lambda values: len(set(values)) == len(values))]
+ONCE = Only("has none twice", lambda values: len(set(values)) == len(values))
+Seeds = Annotated[list[Seed], FILLED, ONCE]
 Level = Literal["evidence", "reading", "training"]
+EvidenceMeasure = Literal["lift", "best circle", "best two", "run", "sequences", "words"]
+ReadingMeasure = Literal[
+    "RR@10 encoder mean", "RR@10 encoder max", "RR@10 reader mean", "RR@10 reader max",
+    "nDCG@10 encoder mean", "nDCG@10 encoder max", "nDCG@10 reader mean", "nDCG@10 reader max", "sequences",
+]  # fmt: skip
 ColumnName = Literal[
-    "model", "options", "length", "window", "seeds", "measures", "differences", "interval", "own_interval", "power", "p",
-    "mixed", "weight", "untrained", "untrained_mixed", "trained", "trained_mixed", "statistics", "budget", "parameters",
+    "model", "options", "length", "window", "seeds", "measures", "differences", "interval", "own_interval", "power",
+    "p", "mixed", "weight", "untrained", "untrained_mixed", "trained", "trained_mixed", "statistics", "budget", "parameters",
     "training", "seconds", "graph", "memory", "device", "paper",
 ]  # fmt: skip
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Difference:
     """A column of differences."""
 
@@ -26,16 +33,16 @@ class Difference:
     to: Name = about("row from which the others differ")
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Significance:
     """Paired t-test over queries, Holm over the rows."""
 
-    to: Names = about("the reference: the first of these rows that the table has")
+    to: Names = about("the reference: the first of these rows that the table has", optional=True)
     measures: Names = about("those that are tested")
     level: Annotated[float, Range(0, 1, above=True)] = about("p values below it are marked", optional=True)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Report:
     """How a table is made of finished runs."""
 
@@ -46,7 +53,7 @@ class Report:
     significance: Significance = about("what the daggers mean")
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Size:
     """How long documents are and how much is trained (size=cpu or gpu)."""
 
@@ -61,7 +68,7 @@ class Size:
     overrides: list[Name] = about("options of every row")
 
 
-@dataclass
+@dataclass(kw_only=True)
 class RunCommand(Run):
     """run.py."""
 
@@ -69,7 +76,7 @@ class RunCommand(Run):
     report: Report = about("the table")
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Entry:
     """A row of a table."""
 
@@ -79,7 +86,7 @@ class Entry:
     paper: list[float | None] | None = about("the papers' figures", optional=True)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Table:
     """A table of the paper (table=table1 or table2)."""
 
@@ -89,7 +96,7 @@ class Table:
     groups: dict[str, dict[str, Entry]] = about("heading: rows")
 
 
-@dataclass
+@dataclass(kw_only=True)
 class TableCommand(Run):
     """table.py."""
 
@@ -103,7 +110,7 @@ class TableCommand(Run):
     report: Report = about("its columns")
 
 
-@dataclass
+@dataclass(kw_only=True)
 class StudyCommand(Run):
     """study.py."""
 
@@ -122,25 +129,34 @@ class StudyCommand(Run):
     report: Report = about("the columns")
 
 
-@dataclass
-class Depth:
-    """A level that trains nothing."""
+@dataclass(kw_only=True)
+class Evidence:
+    """What circles hold of the known answer; no model reads them."""
 
-    amount: Positive = about("questions")
-    measures: Names = about("of the level; the first one is compared")
+    amount: Positive = about("questions whose evidence is known")
+    measures: Annotated[list[EvidenceMeasure], FILLED] = about("of the level; the first one is compared")
     report: Report = about("its columns")
 
 
-@dataclass
+@dataclass(kw_only=True)
+class Reading:
+    """How circles read, by models that nothing has trained here."""
+
+    amount: Positive = about("questions with a relevant document among their candidates")
+    measures: Annotated[list[ReadingMeasure], FILLED] = about("of the level; the first one is compared")
+    report: Report = about("its columns")
+
+
+@dataclass(kw_only=True)
 class Levels:
     """What trains nothing."""
 
     overrides: list[Name] = about("options of every row")
-    evidence: Depth = about("what circles hold of the known answer")
-    reading: Depth = about("how circles read")
+    evidence: Evidence = about("what circles hold of the known answer")
+    reading: Reading = about("how circles read")
 
 
-@dataclass
+@dataclass(kw_only=True)
 class CompareCommand(Run):
     """compare.py."""
 
@@ -159,7 +175,7 @@ class CompareCommand(Run):
     report: Report = about("columns of level=training")
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Source:
     """A collection of the reader's training."""
 
@@ -168,8 +184,8 @@ class Source:
     collection: Built = about("what loads it")
 
 
-@dataclass
-class Reading:
+@dataclass(kw_only=True)
+class Teaching:
     """The reader's training (lab/reader/training.py)."""
 
     steps: Positive = about("of the training")
@@ -188,7 +204,7 @@ class Reading:
     made_up: Share = about("share of questions that are made from the text", optional=True)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Measured:
     """How the reader is measured."""
 
@@ -198,7 +214,7 @@ class Measured:
     length: Positive = about("word pieces of a document")
 
 
-@dataclass
+@dataclass(kw_only=True)
 class ReaderCommand:
     """reader.py."""
 
@@ -206,7 +222,7 @@ class ReaderCommand:
     threads: Positive = about("of the CPU")
     data_root: Name = about("folder of the collections")
     collections: Annotated[dict[str, Source], FILLED] = about("what is read")
-    training: Reading = about("how it is taught")
+    training: Teaching = about("how it is taught")
     rank: Positive = about("of each linear layer's change in the file that is shipped")
     measures: Measured = about("how it is measured")
 

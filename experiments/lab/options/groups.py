@@ -1,5 +1,6 @@
 """What every command takes: data, training, a recipe."""
 
+# ruff: noqa: RUF009 (about() makes a dataclass's field, as field() does)
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ Seed = Annotated[int, Range(0, 2**32 - 1)]
 Rate = Annotated[float, Range(0)]
 Share = Annotated[float, Range(0, 1)]
 Above0 = Annotated[float, Range(0, above=True)]
-Name = Annotated[str, Only("that is not empty", lambda text: text.strip() != "")]
+Name = Annotated[str, Only("", lambda text: text.strip() != "")]  # text that is not blank
 Label = Name | int
 FILLED = Only("that is not empty", bool)
 Names = Annotated[list[Name], FILLED]
@@ -35,9 +36,9 @@ Measure = Annotated[str, Only("that ir_measures knows as a measure, such as RR@1
 Measures = Annotated[list[Measure], FILLED]
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Arguments:
-    """Arguments of transformers.TrainingArguments, of which this lists the usual ones; any other may be added with +."""
+    """Of transformers.TrainingArguments; these are the usual ones, and any other may be added with +."""
 
     open: ClassVar[bool] = True
     learning_rate: Rate = about("of the weights that are BERT's", optional=True)
@@ -55,7 +56,7 @@ class Arguments:
     dataloader_num_workers: Count = about("processes that build graphs ahead", optional=True)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Trainer:
     """How models are trained and how much re-ranking reads at once (trainer=cpu, gpu or paper)."""
 
@@ -68,7 +69,7 @@ class Trainer:
     arguments: Arguments = about("of the training library; batches count groups")
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Training:
     """What models learn from (training=listwise, icli or keyb)."""
 
@@ -77,7 +78,7 @@ class Training:
     arguments: Arguments = about("of the training library, over the trainer's")
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Splits:
     """Which split of the collection is what."""
 
@@ -86,7 +87,7 @@ class Splits:
     test: Label | Names = about("ranked at the end")
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Queries:
     """How many queries are ranked, drawn by hash."""
 
@@ -95,7 +96,7 @@ class Queries:
     found: bool = about("only those whose candidates hold a relevant document", optional=True)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Data:
     """What is ranked (data=pydocs, wtq, fairytale, covidqa, folder, irds, hub, msmarco or trec-dl-2019)."""
 
@@ -116,7 +117,7 @@ class Data:
     revision: Name | None = about("a commit, branch or tag (hub)", optional=True)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Recipe:
     """What is trained and ranks, a system by name (docs/recipes.md): recipe=parade-max, ..."""
 
@@ -134,7 +135,7 @@ class Recipe:
     stored: bool = about("encode documents once and re-rank from the vectors")
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Run:
     """What every command takes."""
 

@@ -6,7 +6,7 @@ import difflib
 import math
 import re
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
@@ -33,7 +33,7 @@ class Range:
 
     def __str__(self) -> str:
         first = f"above {self.low}" if self.above else f"from {self.low}"
-        if self.high in (math.inf, LARGEST):
+        if self.high == math.inf:
             return first if self.above else f"of {self.low} or more"
         return f"{first} to {self.high}"
 
@@ -114,19 +114,26 @@ def words_of(kind: Any) -> str:
     """Return what a value must be, in words."""
     also = " and ".join(map(str, conditions(kind)))
     kind = bare(kind)
-    known = {int: "a whole number", float: "a number", bool: "true or false", str: "text", type(None): "null"}
-    if len(alternatives(kind)) > 1:
-        return " or ".join(words_of(one) for one in alternatives(kind))
+    if len(alternatives(kind)) > 1 or kind is bool or get_origin(kind) is Literal:
+        *first, last = choices(kind)
+        return f"{', '.join(first)} or {last}" if first else last
+    known = {int: "a whole number", float: "a number", str: "text", type(None): "null"}
     if kind in known:
         return f"{known[kind]} {also}".strip()
-    if get_origin(kind) is Literal:
-        *first, last = map(str, get_args(kind))
-        return f"{', '.join(first)} or {last}" if first else last
     if get_origin(kind) is list:
         return f"{f'a list {also}'.strip()}, each {words_of(get_args(kind)[0])}"
     if get_origin(kind) is dict:
         return f"{f'a table {also}'.strip()}, each name with {words_of(get_args(kind)[1])}"
     return "a class by _target_, with its options" if kind is Built else "a group of options"
+
+
+def choices(kind: Any) -> list[str]:
+    """Return what a value may be, one by one."""
+    if len(alternatives(kind)) > 1:
+        return [choice for one in alternatives(kind) for choice in choices(one)]
+    if get_origin(kind) is Literal:
+        return [str(one) for one in get_args(kind)]
+    return ["true", "false"] if kind is bool else [words_of(kind)]
 
 
 def is_near(value: Any, kind: Any) -> bool:
@@ -220,8 +227,9 @@ def check_config(config: DictConfig, group: type) -> None:
         for option in options_of(group):  # one by one: what others refer to comes first
             if option.name in raw:
                 node = "???" if raw[option.name] == "???" else config[option.name]
-                is_plain = not isinstance(node, DictConfig | ListConfig)
-                check(node if is_plain else OmegaConf.to_container(node, resolve=True), option.kind, option.name, referred)
+                if isinstance(node, DictConfig | ListConfig):
+                    node = OmegaConf.to_container(node, resolve=True)
+                check(node, option.kind, option.name, referred)
     except (InterpolationToMissingValueError, MissingMandatoryValue) as error:
         found = re.search(r"Missing mandatory value: ([\w.]+)", str(error))
         name = found[1] if found else str(error).splitlines()[0]
@@ -230,14 +238,16 @@ def check_config(config: DictConfig, group: type) -> None:
 
 def unknown(name: str, known: Iterable[str]) -> str:
     """Return that no option has a name, and which one was meant, or how a class of one's own gets it."""
-    known = list(known)
-    near = difflib.get_close_matches(name, known, n=1)
-    told = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-    return f"no option is called {name}; {told}"
+    group, dot, last = name.rpartition(".")
+    names = [one.removeprefix(group + dot) for one in known]
+    near = difflib.get_close_matches(last, names, n=1)
+    listed = f"there are {', '.join(names)}" if len(names) < 40 else f"none of the {len(names)} is like it"
+    return f"no option is called {name}; " + (f"did you mean {group}{dot}{near[0]}?" if near else listed)
 
 
 def written(value: Any) -> str:
     """Return a value as one types it, not longer than a line."""
-    shown = {None: "null", True: "true", False: "false"}.get(value) if value is None or isinstance(value, bool) else None
-    text = shown or (repr(value) if isinstance(value, str | list | dict) else str(value))
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    text = repr(value) if isinstance(value, str | list | dict) else str(value)
     return text if len(text) <= 80 else f"{text[:80]}..."

@@ -1,0 +1,137 @@
+"""Wrong options, by the hundred: each ends in one line that names it, before PyTorch is imported; right ones pass."""
+
+import os
+import re
+import subprocess
+import sys
+from typing import get_args
+
+import pytest
+from commands import EXPERIMENTS, configured
+from hydra import compose, initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
+from hydra.errors import HydraException
+from omegaconf.errors import OmegaConfBaseException
+from option_cases import RIGHT, WRONG
+
+from socialgraph.errors import OptionError
+
+
+@pytest.fixture(autouse=True)
+def _hydra():
+    with initialize_config_dir(str(EXPERIMENTS / "conf"), version_base="1.3"):
+        yield
+    GlobalHydra.instance().clear()
+
+
+def told(command, typed):
+    """Return the error that a command ends with, None if it goes on."""
+    from lab.command import not_begun, whole_message
+    from lab.options.commands import COMMANDS
+    from lab.options.kinds import check_config
+
+    try:
+        check_config(configured(command, *typed.split(" ") if typed else ()), COMMANDS[command])
+    except OptionError as error:
+        return str(error)
+    except Exception as error:  # of Hydra
+        known = isinstance(error, HydraException | OmegaConfBaseException)
+        return whole_message(error, command) if known else not_begun(error)
+    return None
+
+
+@pytest.mark.parametrize("command", WRONG)
+def test_wrong_options(command, record_property):
+    failed = []
+    for typed, pattern in WRONG[command].items():
+        text = told(command, typed)
+        is_line = text is not None and text.isprintable() and len(text) < 700 and "HYDRA_FULL_ERROR" not in text
+        if not is_line or not re.search(pattern, text):
+            failed.append(f"{command} {typed}: expected {pattern!r}, got {text!r}")
+    assert failed == [], "\n".join([f"{len(failed)} of {len(WRONG[command])}", *failed])
+    record_property("told", f"wrong options, {command}: {len(WRONG[command])} cases, each refused in one line")
+
+
+def test_there_are_many():
+    assert sum(map(len, WRONG.values())) > 150
+    assert sum(map(len, RIGHT.values())) > 60
+
+
+@pytest.mark.parametrize("command", RIGHT)
+def test_right_options(command):
+    failed = {typed: text for typed in RIGHT[command] if (text := told(command, typed)) is not None}
+    assert failed == {}
+
+
+def test_every_file_of_every_group_passes():
+    """Those of recipes and groups; tests of the tables do the same with their rows."""
+    from lab.plan import composed
+
+    checked = 0
+    loader = GlobalHydra.instance().config_loader()
+    for group in ("recipe", "partition", "edges", "training", "trainer"):
+        for name in loader.get_group_options(group):
+            composed([f"{group}={name}"])
+            checked += 1
+    assert checked > 45
+
+
+def test_choices_are_those_of_the_code():
+    from lab.columns import COLUMNS
+    from lab.options.commands import ColumnName
+    from lab.options.groups import Loss
+
+    from socialgraph.ranking.losses import LOSSES
+
+    assert set(get_args(ColumnName)) == set(COLUMNS)
+    assert set(get_args(Loss)) == set(LOSSES)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("nobody", 1, r"no option is called trainer.arguments.nobody; none of the"),
+        ("lerning_rate", 1, r"no option is called .*; did you mean trainer.arguments.learning_rate\?"),
+        ("seed", 1, "trainer.arguments.seed follows from another option: seed"),
+        ("bf16", True, "trainer.arguments.bf16 follows from another option: trainer.bf16"),
+        ("save_steps", 5, "trainer.arguments.save_steps follows from another option: trainer.save_every"),
+        ("fp16", "x", "trainer.arguments.fp16 must be true or false, got 'x'"),
+        ("label_smoothing_factor", "nan", "trainer.arguments.label_smoothing_factor must be a number, got nan"),
+        ("optim", "nobody", "trainer.arguments: nobody is not a valid OptimizerNames"),
+        ("lr_scheduler_type", "nobody", "trainer.arguments: nobody is not a valid SchedulerType"),
+        ("dataloader_num_workers", 1.5, "trainer.arguments.dataloader_num_workers must be a whole number"),
+    ],
+)
+def test_arguments_of_the_library(name, value, message):
+    """By its own types and its own checks."""
+    from lab.recipe import check_arguments
+
+    check_arguments(compose("config", ["+trainer.arguments.optim=adafactor", "training=keyb"]))
+    with pytest.raises(OptionError, match=message):
+        check_arguments(compose("config", [f"++trainer.arguments.{name}={value}"]))
+
+
+@pytest.mark.parametrize(
+    ("command", "typed", "message"),
+    [
+        ("run", "trainer.groups=x", r"trainer\.groups must be a whole number from 0 to 2147483647, got 'x'"),
+        ("run", "hydra.run.dir=/dev/null", r"/dev/null cannot be written \(.*\): choose another folder, hydra.run.dir"),
+        ("run", "--config-name=nobody", "Cannot find primary config 'nobody'"),
+        ("table", "hydra.verbose=5", "Hydra could not begin: AssertionError"),
+        ("table", "trainer.grups=1", r"no option is called trainer\.grups; did you mean trainer\.groups\?"),
+        ("study", "seed=-1", "seed must be a whole number from 0 to 4294967295, got -1"),
+        ("compare", "partition=node,edge trainer.bf16=maybe", "trainer.bf16 must be true, false or auto, got 'maybe'"),
+        ("reader", "rank=0", "rank must be a whole number from 1 to 2147483647, got 0"),
+    ],
+)
+def test_the_commands_end_before_pytorch(command, typed, message, tmp_path):
+    """In a process of its own in which PyTorch cannot be imported."""
+    (tmp_path / "torch.py").write_text("raise SystemExit('PyTorch was imported')")
+    path = os.pathsep.join([str(tmp_path), str(EXPERIMENTS.parent)])
+    done = subprocess.run(
+        [sys.executable, str(EXPERIMENTS / f"{command}.py"), *typed.split(" ")],
+        cwd=tmp_path, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert re.fullmatch(f"error: {message}.*\n", done.stderr)
+    assert done.stdout == ""
