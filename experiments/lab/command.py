@@ -46,7 +46,9 @@ def command(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
 
         from lab.options.commands import COMMANDS
         from lab.options.kinds import check_config
+        from lab.options.page import register_help
 
+        register_help()
         begun = False
 
         @functools.wraps(task)

@@ -75,8 +75,8 @@ RUN = {
     "measures=[RR@x]": r"measures\[0\] must be text that ir_measures knows",
     "recipe.stages={a:0}": "recipe.stages.a must be a number above 0, got 0",
     "recipe.stages={a:nan}": "recipe.stages.a must be a number above 0, got nan",
-    "recipe.stages={}": r"recipe.stages must be a table that is not empty, .* got \{\}",
-    "recipe.stages=[a]": r"recipe.stages must be a table that is not empty, .* got \['a'\]",
+    "recipe.stages={}": r"recipe.stages must be null or a table that is not empty, .* got \{\}",
+    "recipe.stages=[a]": r"recipe.stages must be null or a table that is not empty, .* got \['a'\]",
     "recipe.name=null": "recipe.name must be text, got null",
     "recipe.joint=x": "recipe.joint must be true or false, got 'x'",
     "recipe.stored=1": "recipe.stored must be true or false, got 1",
@@ -128,7 +128,7 @@ RUN = {
     "report.columns=[nobody]": r"report.columns\[0\] must be model, options, .* or paper, got 'nobody'",
     "report.significance.level=2": "report.significance.level must be a number above 0 to 1, got 2",
     "report.significance.to=bm25": "report.significance.to must be a list",
-    "report.differences=5": "report.differences must be a list, each a group of options or null, got 5",
+    "report.differences=5": "report.differences must be null or a list, each a group of options, got 5",
     "report.differences=[{measure:RR@10}]": r"report.differences\[0\].to is missing",
     "+report.colums=[model]": r"no option is called report.colums; did you mean report.columns\?",
     "window=${nobody}": "window: Interpolation key 'nobody' not found",
@@ -222,6 +222,7 @@ RIGHT = {
     "compare": [
         "", "level=training", "level=[evidence]", "baseline=edge", "baseline=[edge,0.93] seeds=[0,1,2]", "bounds=[]",
         "varied=['partition=node,edge']", "size=gpu", "levels.reading.measures=[sequences]", "baseline=0.9",
+        "baseline=4",
     ],
     "reader": ["", "folder=elsewhere", "training.steps=100 training.seed=1", "+training.pooled=0"],
 }  # fmt: skip

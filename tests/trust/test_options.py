@@ -76,6 +76,16 @@ def test_every_file_of_every_group_passes():
     assert checked > 45
 
 
+def test_the_page_and_the_help_are_written_from_the_options():
+    from lab.options.page import help_lines, page
+
+    file = EXPERIMENTS.parent / "docs" / "options.md"
+    assert file.read_text() == page(), "in experiments/: python -m lab.options.page > ../docs/options.md"
+    lines = help_lines("run").splitlines()
+    assert any(re.match(r"  trainer\.bf16 +bfloat16; .* \(true, false or auto\)$", line) for line in lines)
+    assert "$" not in "".join(lines)  # it would stand for something else there
+
+
 def test_choices_are_those_of_the_code():
     from lab.columns import COLUMNS
     from lab.options.commands import ColumnName

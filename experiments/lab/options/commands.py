@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from lab.options.groups import FILLED, Above0, Count, Label, Name, Names, Positive, Rate, Run, Seed, Share
 from lab.options.kinds import Built, Only, Range, about
@@ -20,8 +20,8 @@ ReadingMeasure = Literal[
 ]  # fmt: skip
 ColumnName = Literal[
     "model", "options", "length", "window", "seeds", "measures", "differences", "interval", "own_interval", "power",
-    "p", "mixed", "weight", "untrained", "untrained_mixed", "trained", "trained_mixed", "statistics", "budget", "parameters",
-    "training", "seconds", "graph", "memory", "device", "paper",
+    "p", "mixed", "weight", "untrained", "untrained_mixed", "trained", "trained_mixed", "statistics", "budget",
+    "parameters", "training", "seconds", "graph", "memory", "device", "paper",
 ]  # fmt: skip
 
 
@@ -162,7 +162,7 @@ class CompareCommand(Run):
 
     varied: Names = about("what is compared, if no values with commas are typed")
     level: Level | Annotated[list[Level], FILLED] = about("how strategies are judged, from cheap to dear")
-    baseline: Name | int | float | list[Any] | None = about("what the others are tested against; null: the first")
+    baseline: Name | float | list[Name | float] | None = about("what the others are tested against; null: the first")
     seeds: Seeds = about("measures are averaged over them, query by query")
     results: Name = about("folder of results")
     name: Label = about("of the folder within it")

@@ -130,7 +130,8 @@ def words_of(kind: Any) -> str:
 def choices(kind: Any) -> list[str]:
     """Return what a value may be, one by one."""
     if len(alternatives(kind)) > 1:
-        return [choice for one in alternatives(kind) for choice in choices(one)]
+        ordered = sorted(alternatives(kind), key=lambda one: get_origin(bare(one)) in (list, dict))
+        return [choice for one in ordered for choice in choices(one)]
     if get_origin(kind) is Literal:
         return [str(one) for one in get_args(kind)]
     return ["true", "false"] if kind is bool else [words_of(kind)]
