@@ -44,8 +44,7 @@ def command(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     def decorated(task: Callable[..., None]) -> Callable[..., None]:
         import hydra
 
-        from lab.options.commands import COMMANDS
-        from lab.options.kinds import check_config
+        from lab.options.commands import check_command
         from lab.options.page import register_help
 
         register_help()
@@ -56,7 +55,7 @@ def command(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
             nonlocal begun
             begun = True
             with one_line_errors(name):
-                check_config(config, COMMANDS[name])
+                check_command(config, name)
                 loading()
                 with logged():
                     task(config)
@@ -121,12 +120,19 @@ def whole_message(error: Exception, command: str = "run") -> str:
     """
     from hydra.errors import MissingConfigException
 
+    from socialgraph.errors import first_line
+
     first, *others = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
         return f"there is no {error.missing_cfg_file}; there are: {', '.join(error.options)}"
     place = re.search(r"full_key: (\S+)", f"{error}\n{error.__cause__}")
     if match := re.match(r"Could not override '([\w.]+)'\.", first):
         return no_option(place[1] if place else match[1], command)
+    if ", set env var" in first:  # a class that cannot be imported
+        cause: BaseException = error
+        while cause.__cause__ is not None:
+            cause = cause.__cause__
+        first = f"{first.split(', set env var')[0]} ({first_line(cause)})"
     if first.endswith(":") and others:
         return f"{first} {others[0]}"
     return f"{place[1]}: {first}" if place else first

@@ -27,7 +27,7 @@ from lab.describe import describe_graphs
 from lab.levels import evidence, reading
 from lab.memory import PeakMemory
 from lab.plan import Run
-from lab.recipe import Ranked, Recipe, check_arguments, check_own_classes, device, rerank, train
+from lab.recipe import Ranked, Recipe, check_own_classes, check_training, device, rerank, train
 from lab.store import Store, Training, Unfinished, locked, plain
 from lab.task import Task, Tasks, rank_by_first_stage
 from socialgraph import ranking
@@ -63,9 +63,7 @@ def execute_all(runs: Sequence[Run], tasks: Tasks, may_begin: Callable[[Run], bo
         if run.row.name not in checked:
             check_own_classes(recipe)
             if not recipe.is_first_stage and run.kind not in LEVELS:
-                recipe.model()
-                if run.config.recipe.training is not None:
-                    check_arguments(run.config)
+                check_training(recipe, run.config)
             checked.add(run.row.name)
     launcher = HydraConfig.get().launcher if HydraConfig.initialized() else None
     if launcher is not None and not launcher._target_.endswith("BasicLauncher"):
@@ -111,7 +109,8 @@ def execute(run: Run, tasks: Tasks, prefix: str = "") -> None:
         if split is not None:
             if reason != "new":
                 log.info("%s%s: %s; again", prefix, run.name, reason)
-            outcome = LEVELS[run.kind](run, tasks) if run.kind in LEVELS else carry_out(run, tasks, unfinished)
+            with unfinished.kept_if_begun():
+                outcome = LEVELS[run.kind](run, tasks) if run.kind in LEVELS else carry_out(run, tasks, unfinished)
             for split, folder in run.folders.items():
                 value = outcome.value(split, tasks.of(run.config), run.config) | {"config": run.identities[split]}
                 Store(folder).write(run.name, outcome.ranking(split), value)

@@ -20,11 +20,13 @@ from socialgraph.data import GraphBuilder, Split, TrainingGroups, WeightCache
 from socialgraph.data.collection import Run as Ranking
 from socialgraph.edges import SocialEdges
 from socialgraph.errors import OptionError, first_line, is_own
+from socialgraph.nn.hub_ranker import HubRanker
 from socialgraph.partition import Partition
 from socialgraph.ranker import Ranker
 from socialgraph.ranking import processes
 from socialgraph.ranking.checkpoints import last_whole, step
 from socialgraph.ranking.journal import finished as finished_batches
+from socialgraph.ranking.trainer import REFUSED
 from socialgraph.recipes.build import Parts, build
 from socialgraph.recipes.compose import taken
 from socialgraph.recipes.stages import stages
@@ -52,7 +54,13 @@ class Recipe:
         self.name = str(config.name).format(circles=kind)
 
     def model(self) -> torch.nn.Module:
-        """Return its model, as it is before training."""
+        """Return its model, as it is before training.
+
+        Raises:
+            OptionError: it has none, or a class does not take its options.
+        """
+        if self.values["model"] is None:
+            raise OptionError("recipe.model and recipe.first_stage are null: nothing ranks")
         return build(self.values["model"])
 
     def ranker(
@@ -98,6 +106,22 @@ def check_own_classes(recipe: Recipe) -> None:
             check_partition(circles)
 
 
+def check_training(recipe: Recipe, config: DictConfig) -> None:
+    """Make a run's model and the library's arguments, so that a mistake shows before anything is ranked or trained.
+
+    Raises:
+        OptionError: an option that a class or the library does not take, or a stage that the model does not have.
+    """
+    model = recipe.model()
+    if config.recipe.training is None:
+        return
+    for stage in config.recipe.stages or ():
+        if not isinstance(model, HubRanker):
+            raise OptionError(f"recipe.stages: {type(model).__name__} has no stages of training, got {stage!r}")
+        model.enter(stage)
+    check_arguments(config)
+
+
 #: arguments of the training library that follow from other options
 ELSEWHERE = {
     "seed": "seed", "bf16": "trainer.bf16", "save_steps": "trainer.save_every", "save_strategy": "trainer.save_every",
@@ -121,6 +145,8 @@ def check_arguments(config: DictConfig) -> None:
         for name, value in arguments.items():
             if name in ELSEWHERE:
                 raise OptionError(f"{group}.arguments.{name} follows from another option: {ELSEWHERE[name]}")
+            if name in (*REFUSED, "eval_strategy"):
+                raise OptionError(f"{group}.arguments.{name} is not offered here")
             if name not in kinds:
                 raise OptionError(unknown(f"{group}.arguments.{name}", [f"{group}.arguments.{one}" for one in kinds]))
             check(value, kinds[name], f"{group}.arguments.{name}")

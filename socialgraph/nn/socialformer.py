@@ -78,7 +78,7 @@ class Socialformer(BertRanker):
         self.inter = ModuleList(
             InterCircle(
                 layer.hidden_size,
-                inter_heads or layer.num_heads,
+                layer.num_heads if inter_heads is None else inter_heads,
                 inter_width or layer.intermediate_size,
                 layer.dropout.p,
                 layer.output_norm.eps,

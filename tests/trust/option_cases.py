@@ -139,6 +139,7 @@ RUN = {
     "~nobody": "Could not delete from config. 'nobody' does not exist",
 }
 TABLE = {
+    "measures=[RR@10]": r"report.differences\[0\].measure must be one of measures \(RR@10\), got 'RR@100'",
     "seeds=[]": r"seeds must be a list that is not empty and has none twice, each .* got \[\]",
     "seeds=[0,0]": r"seeds must be a list that is not empty and has none twice, .* got \[0, 0\]",
     "seeds=0": "seeds must be a list .* got 0",
@@ -156,6 +157,7 @@ TABLE = {
     "trainer.groups=x": "trainer.groups must be",
 }
 STUDY = {
+    "measures=[RR@10]": r"report.significance.measures\[1\] must be one of measures \(RR@10\), got 'nDCG@10'",
     "minutes=-1": "minutes must be a number of 0 or more or null, got -1",
     "minutes=x": "minutes must be a number of 0 or more or null, got 'x'",
     "minute=3": r"no option is called minute; did you mean minutes\?",

@@ -27,11 +27,10 @@ def _hydra():
 def told(command, typed):
     """Return the error that a command ends with, None if it goes on."""
     from lab.command import not_begun, whole_message
-    from lab.options.commands import COMMANDS
-    from lab.options.kinds import check_config
+    from lab.options.commands import check_command
 
     try:
-        check_config(configured(command, *typed.split(" ") if typed else ()), COMMANDS[command])
+        check_command(configured(command, *typed.split(" ") if typed else ()), command)
     except OptionError as error:
         return str(error)
     except Exception as error:  # of Hydra

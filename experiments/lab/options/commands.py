@@ -6,8 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from omegaconf import DictConfig
+
 from lab.options.groups import FILLED, Above0, Count, Label, Name, Names, Positive, Rate, Run, Seed, Share
-from lab.options.kinds import Built, Only, Range, about
+from lab.options.kinds import Built, Only, Range, about, check_config
+from socialgraph.errors import OptionError
 
 RISING = Only("that rises", lambda values: values == sorted(set(values)))
 ONCE = Only("has none twice", lambda values: len(set(values)) == len(values))
@@ -230,3 +233,25 @@ class ReaderCommand:
 COMMANDS: dict[str, type] = {
     "run": RunCommand, "table": TableCommand, "compare": CompareCommand, "study": StudyCommand, "reader": ReaderCommand,
 }  # fmt: skip
+
+
+def check_command(config: DictConfig, name: str) -> None:
+    """Hold a command's configuration against its options, and the columns of its table against its measures.
+
+    Raises:
+        OptionError: see :func:`lab.options.kinds.check_config`; or a column of a measure that is not measured.
+    """
+    check_config(config, COMMANDS[name])
+    if name == "reader":
+        return
+    report, measures = config.report, list(config.measures)
+    wanted = {
+        "differences": {
+            f"report.differences[{i}].measure": one.measure for i, one in enumerate(report.differences or ())
+        },
+        "p": {f"report.significance.measures[{i}]": one for i, one in enumerate(report.significance.measures)},
+    }
+    for column in wanted.keys() & set(report.columns):
+        for option, measure in wanted[column].items():
+            if measure not in measures:
+                raise OptionError(f"{option} must be one of measures ({', '.join(measures)}), got {measure!r}")
