@@ -19,13 +19,14 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.core.plugins import Plugins
 from hydra.types import HydraContext
 from hydra.utils import instantiate
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 from transformers import set_seed
 
 from lab.command import logged
 from lab.describe import describe_graphs
 from lab.levels import evidence, reading
 from lab.memory import PeakMemory
+from lab.options.classes import check_parts
 from lab.plan import Run
 from lab.recipe import Ranked, Recipe, check_own_classes, check_training, device, rerank, train
 from lab.store import Store, Training, Unfinished, locked, plain
@@ -61,6 +62,7 @@ def execute_all(runs: Sequence[Run], tasks: Tasks, may_begin: Callable[[Run], bo
     for run in [runs[number] for number in waiting]:  # a mistake in any of them shows before the first one is executed
         recipe = Recipe(run.config.recipe)
         if run.row.name not in checked:
+            check_parts(OmegaConf.to_container(run.config.data, resolve=True), "data")
             check_own_classes(recipe)
             if not recipe.is_first_stage and run.kind not in LEVELS:
                 check_training(recipe, run.config)

@@ -5,28 +5,26 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 import torch
 from omegaconf import DictConfig, OmegaConf
 from torch.utils.data import Subset
-from transformers import TrainingArguments
 
-from lab.options.kinds import check, unknown
+from lab.options.classes import check_arguments, check_parts
 from lab.store import Training, plain
 from lab.task import Task
 from socialgraph import ranking
 from socialgraph.data import GraphBuilder, Split, TrainingGroups, WeightCache
 from socialgraph.data.collection import Run as Ranking
 from socialgraph.edges import SocialEdges
-from socialgraph.errors import OptionError, first_line, is_own
+from socialgraph.errors import OptionError, is_own
 from socialgraph.nn.hub_ranker import HubRanker
 from socialgraph.partition import Partition
 from socialgraph.ranker import Ranker
 from socialgraph.ranking import processes
 from socialgraph.ranking.checkpoints import last_whole, step
 from socialgraph.ranking.journal import finished as finished_batches
-from socialgraph.ranking.trainer import REFUSED
 from socialgraph.recipes.build import Parts, build
 from socialgraph.recipes.compose import taken
 from socialgraph.recipes.stages import stages
@@ -49,9 +47,10 @@ class Recipe:
         self.config = config
         values: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]
         self.values = {**values, "circles": None if config.circles is None else taken(config.circles)}
+        check_parts(self.values, "recipe")
         self.parts = Parts.of(self.values)
         kind = type(self.parts.circles).__name__.removesuffix("Circles").lower()  # "edge" for EdgeCircles, and so on
-        self.name = str(config.name).format(circles=kind)
+        self.name = str(config.name).replace("{circles}", kind)
 
     def model(self) -> torch.nn.Module:
         """Return its model, as it is before training.
@@ -120,40 +119,6 @@ def check_training(recipe: Recipe, config: DictConfig) -> None:
             raise OptionError(f"recipe.stages: {type(model).__name__} has no stages of training, got {stage!r}")
         model.enter(stage)
     check_arguments(config)
-
-
-#: arguments of the training library that follow from other options
-ELSEWHERE = {
-    "seed": "seed", "bf16": "trainer.bf16", "save_steps": "trainer.save_every", "save_strategy": "trainer.save_every",
-    "output_dir": "hydra.run.dir", "use_cpu": "CUDA_VISIBLE_DEVICES", "resume_from_checkpoint": "hydra.run.dir",
-    "remove_unused_columns": "recipe",
-}  # fmt: skip
-
-
-def check_arguments(config: DictConfig) -> None:
-    """Make the library's arguments as a training would, so that a mistake shows before it begins.
-
-    The library itself checks some values and no types; these are held against the types that it declares.
-
-    Raises:
-        OptionError: it knows no such argument, or refuses it, or the argument follows from another option.
-    """
-    kinds = get_type_hints(TrainingArguments)
-    for group in ("trainer", "recipe.training"):
-        arguments = OmegaConf.to_container(OmegaConf.select(config, f"{group}.arguments"), resolve=True)
-        assert isinstance(arguments, dict)
-        for name, value in arguments.items():
-            if name in ELSEWHERE:
-                raise OptionError(f"{group}.arguments.{name} follows from another option: {ELSEWHERE[name]}")
-            if name in (*REFUSED, "eval_strategy"):
-                raise OptionError(f"{group}.arguments.{name} is not offered here")
-            if name not in kinds:
-                raise OptionError(unknown(f"{group}.arguments.{name}", [f"{group}.arguments.{one}" for one in kinds]))
-            check(value, kinds[name], f"{group}.arguments.{name}")
-        try:
-            TrainingArguments(output_dir="unused", use_cpu=True, **arguments)
-        except (TypeError, ValueError) as error:
-            raise OptionError(f"{group}.arguments: {first_line(error)}") from error
 
 
 def device() -> str:

@@ -7,10 +7,11 @@ import sys
 from typing import get_args
 
 import pytest
-from commands import EXPERIMENTS, configured
+from commands import EXPERIMENTS, call, configured, typed_for_tales, write_tales
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException
+from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from option_cases import RIGHT, WRONG
 
@@ -113,11 +114,74 @@ def test_choices_are_those_of_the_code():
 )
 def test_arguments_of_the_library(name, value, message):
     """By its own types and its own checks."""
-    from lab.recipe import check_arguments
+    from lab.options.classes import check_arguments
 
     check_arguments(compose("config", ["+trainer.arguments.optim=adafactor", "training=keyb"]))
     with pytest.raises(OptionError, match=message):
         check_arguments(compose("config", [f"++trainer.arguments.{name}={value}"]))
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        ("model.inter_circle=x", "recipe.model.inter_circle must be true or false, got 'x'"),
+        ("model.inter_shared=1", "recipe.model.inter_shared must be true or false, got 1"),
+        ("model.inter_heads=1.5", "recipe.model.inter_heads must be a whole number or null, got 1.5"),
+        ("+model.dropout=nan", "recipe.model.dropout must be a number, got nan"),
+        ("partition.k=x", "recipe.circles.k must be a whole number, got 'x'"),
+        ("partition.k=true", "recipe.circles.k must be a whole number, got true"),
+        ("edges.sparsity=many", "recipe.edges.sparsity must be a number, got 'many'"),
+        ("edges.patterns.static_distance.p=x", "recipe.edges.patterns.static_distance.p must be a number, got 'x'"),
+        ("recipe=bigbird recipe.edges.block=1.5", "recipe.edges.block must be a whole number, got 1.5"),
+        ("recipe=longformer recipe.edges.query=x", "recipe.edges.query must be true or false, got 'x'"),
+        ("recipe=qds recipe.model.own_global=null", "recipe.model.own_global must be true or false, got null"),
+        ("recipe=keyb-parade5 recipe.model.passages=null", "recipe.model.passages must be a whole number, got null"),
+        ("partition=leiden partition.resolution=x", "recipe.circles.resolution must be a number, got 'x'"),
+        ("recipe=ql recipe.first_stage.mu=x", "recipe.first_stage.mu must be a number, got 'x'"),
+        ("+data.retriever.k1=x", "data.retriever.k1 must be a number, got 'x'"),
+        ("+data.collection.max_queries=x", "data.collection.max_queries must be a whole number.*, got 'x'"),
+        ("edges._target_=no_such_module.Nobody", None),  # a class of one's own says what it takes, and says it later
+    ],
+)
+def test_options_of_the_packages_classes(typed, message):
+    """By the type hints of their constructors."""
+    from lab.options.classes import check_parts
+
+    def checked(*typed):
+        config = OmegaConf.to_container(compose("config", list(typed)), resolve=True)
+        check_parts(config["recipe"], "recipe")
+        check_parts(config["data"], "data")
+
+    if message is None:
+        checked(*typed.split(" "))
+        return
+    checked(*[one for one in typed.split(" ") if one.startswith(("recipe=", "partition="))])
+    with pytest.raises(OptionError, match=f"^{message}$"):
+        checked(*typed.split(" "))
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        ("data.splits.dev=nobody", "collection tales has no split 'nobody'; there are: dev, test, train"),
+        ("data.retriever=null", "data.retriever is null, but tales has no candidates for dev, test, train"),
+        ("model.inter_heads=-1", "inter_heads must be a whole number of 1 or more, got -1"),
+        ("recipe.stages={a:1}", "Socialformer has the stages ranking, got 'a'"),
+        ("+trainer.arguments.fsdp=full_shard", "trainer.arguments.fsdp is not offered here"),
+        ("recipe.model=null", "recipe.model and recipe.first_stage are null: nothing ranks"),
+        ("data.collection._target_=nobody.load", "data.collection: Error locating .*No module named 'nobody'"),
+    ],
+)
+def test_what_only_the_data_or_a_model_can_judge(typed, message, tmp_path, monkeypatch):
+    """One line, and no folder of a run that has not begun."""
+    monkeypatch.syspath_prepend(str(EXPERIMENTS))
+    write_tales(tmp_path / "tales")
+    GlobalHydra.instance().clear()
+    small = [*typed_for_tales(tmp_path / "tales"), "document_length=48", "partition.k=2", "rows=[socialformer]"]
+    with pytest.raises(SystemExit, match=f"^error: {message}"):
+        call("run", *small, typed, f"hydra.runtime.output_dir={tmp_path / 'out'}")
+    assert {path.name for path in (tmp_path / "out").iterdir()} <= {"config.yaml", "runs"}
+    assert not list((tmp_path / "out").rglob(".unfinished"))
 
 
 @pytest.mark.parametrize(

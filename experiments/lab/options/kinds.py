@@ -148,14 +148,16 @@ def is_near(value: Any, kind: Any) -> bool:
 
 
 def fits(value: Any, kind: Any) -> bool:
-    """Whether a value that is neither list nor table is of a kind; one that is not known here takes everything."""
+    """Whether a value that is neither list nor table is of a kind; of other classes a text may name an object."""
     if get_origin(kind) is Literal:
         return any(value == one and type(value) is type(one) for one in get_args(kind))
     if kind is float:
         return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     if kind is int:
         return isinstance(value, int) and not isinstance(value, bool)
-    return isinstance(value, kind) if kind in (bool, str, type(None)) else True
+    if kind in (bool, str, type(None)):
+        return isinstance(value, kind)
+    return kind is Any or isinstance(value, str | list | dict)
 
 
 def check(value: Any, kind: Any, name: str, referred: str = "") -> None:
