@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import is_dataclass
+from pathlib import Path
 from typing import Any, get_args, get_origin
 
 from hydra import compose, initialize_config_dir
@@ -130,7 +131,5 @@ def register_help() -> None:
 
 
 if __name__ == "__main__":
-    from lab.command import CONF
-
-    with initialize_config_dir(str(CONF), version_base="1.3"):
+    with initialize_config_dir(str(Path(__file__).resolve().parents[2] / "conf"), version_base="1.3"):
         print(page(), end="")
