@@ -5,51 +5,49 @@ python experiments/compare.py --help explains the options.
 
 import sys
 
-from lab.command import begin, logged, one_line_errors
+from lab.command import begin, command
 
 begin()
 
-import hydra
 from omegaconf import DictConfig
 
 
-@hydra.main(version_base="1.3", config_path="conf", config_name="compare")
+@command("compare")
 def main(config: DictConfig) -> None:
     """Execute the runs that are not finished, level by level, and write the table of each as soon as it is there."""
-    with one_line_errors(), logged():
-        from lab.comparison import Comparison
-        from lab.describe import try_graph
-        from lab.execute import execute_all
-        from lab.levels.runs import can_be_read, level_runs, levels_of, sections, settings_of
-        from lab.plan import own_options, results_folder
-        from lab.plots import draw_quality_and_cost, draw_quality_and_sequences
-        from lab.product import baseline_of, product_rows
-        from lab.report import lines_of, write_table
-        from lab.store import plain
-        from lab.task import Tasks
+    from lab.comparison import Comparison
+    from lab.describe import try_graph
+    from lab.execute import execute_all
+    from lab.levels.runs import can_be_read, level_runs, levels_of, sections, settings_of
+    from lab.plan import own_options, results_folder
+    from lab.plots import draw_quality_and_cost, draw_quality_and_sequences
+    from lab.product import baseline_of, product_rows
+    from lab.report import lines_of, write_table
+    from lab.store import plain
+    from lab.task import Tasks
 
-        rows = product_rows(config.varied, own_options(config))
-        baseline, folder = baseline_of(rows, config.baseline), results_folder(config) / plain(config.name)
-        tasks = Tasks()
-        for level in levels_of(config):
-            runs = level_runs(config, level, rows, folder)
-            if not can_be_read(level, config, runs[0], tasks):
-                continue
-            for run in runs:  # a mistake shows before hours of training
-                if level == "training" and run.seed == config.seeds[0]:
-                    try_graph(run, tasks)
-            execute_all(runs, tasks)
-            comparison = Comparison(settings_of(config, level), lines_of(runs), to=baseline.name)
-            place = folder if level == "training" else folder / level
-            write_table(comparison, runs[0].config, place, "table", sections(level, comparison, runs[0], tasks, place))
-            if level == "training":
-                draw_quality_and_cost(comparison, folder / "quality-and-cost.png")
-            else:
-                draw_quality_and_sequences(comparison, place / "quality-and-sequences.png")
+    rows = product_rows(config.varied, own_options(config))
+    baseline, folder = baseline_of(rows, config.baseline), results_folder(config) / plain(config.name)
+    tasks = Tasks()
+    for level in levels_of(config):
+        runs = level_runs(config, level, rows, folder)
+        if not can_be_read(level, config, runs[0], tasks):
+            continue
+        for run in runs:  # a mistake shows before hours of training
+            if level == "training" and run.seed == config.seeds[0]:
+                try_graph(run, tasks)
+        execute_all(runs, tasks)
+        comparison = Comparison(settings_of(config, level), lines_of(runs), to=baseline.name)
+        place = folder if level == "training" else folder / level
+        write_table(comparison, runs[0].config, place, "table", sections(level, comparison, runs[0], tasks, place))
+        if level == "training":
+            draw_quality_and_cost(comparison, folder / "quality-and-cost.png")
+        else:
+            draw_quality_and_sequences(comparison, place / "quality-and-sequences.png")
 
 
 if __name__ == "__main__":
-    from lab.product import as_option
+    from lab.overrides import as_option
 
     sys.argv[1:] = as_option(sys.argv[1:])
     main()

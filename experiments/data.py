@@ -9,7 +9,7 @@ import argparse
 import logging
 from pathlib import Path
 
-from lab.command import begin, one_line_errors
+from lab.command import begin, loading, one_line_errors
 
 begin()
 
@@ -35,6 +35,7 @@ def main() -> None:
     if chosen.source is not None and len(chosen.names) > 1:
         options.error("--source is the copy of one collection")
     logging.basicConfig(level=logging.INFO, format="%(message)s")
+    loading()
     with one_line_errors():
         from socialgraph.data.sources import make_collection
         from socialgraph.ranking import BM25

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from lab.command import begin, one_line_errors
+from lab.command import begin, loading, one_line_errors
 
 begin()
 
@@ -37,6 +37,7 @@ def main() -> None:
     what = "word pieces at which a new bucket of evidence begins (default: 512 1024 2048)"
     options.add_argument("--bounds", type=int, nargs="+", default=[512, 1024, 2048], help=what)
     chosen = options.parse_args()
+    loading()
     with one_line_errors():
         from lab.difference import table
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 
-from lab.command import begin, one_line_errors
+from lab.command import begin, loading, one_line_errors
 
 begin()
 
@@ -23,6 +23,7 @@ def main() -> None:
         epilog = f"examples:\n{examples}"
         options_of(number, kinds.add_parser(number, help=text, description=text, epilog=epilog, **form))
     chosen = options.parse_args()
+    loading()
     with one_line_errors():
         from lab.figures import DRAW, write_figure
 

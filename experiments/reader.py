@@ -3,47 +3,45 @@
 python experiments/reader.py --help explains the options. A training that was killed goes on with the same command.
 """
 
-from lab.command import begin, logged, one_line_errors
+from lab.command import begin, command
 
 begin()
 
-import hydra
 from omegaconf import DictConfig
 
 
-@hydra.main(version_base="1.3", config_path="conf", config_name="reader")
+@command("reader")
 def main(config: DictConfig) -> None:
     """Do what the configuration describes."""
-    with one_line_errors(), logged():
-        from pathlib import Path
+    from pathlib import Path
 
-        import torch
-        from hydra.utils import instantiate
-        from lab.reader.measures import measured
-        from lab.reader.passages import make_pool
-        from lab.reader.publish import cut_back, publish
-        from lab.reader.training import Options, Training, log
+    import torch
+    from hydra.utils import instantiate
+    from lab.reader.measures import measured
+    from lab.reader.passages import make_pool
+    from lab.reader.publish import cut_back, publish
+    from lab.reader.training import Options, Training, log
 
-        from socialgraph.data.evidence import evidence_of
+    from socialgraph.data.evidence import evidence_of
 
-        torch.set_num_threads(config.threads)
-        folder = Path(config.folder)
-        collections = {name: instantiate(one.collection) for name, one in config.collections.items()}
-        pools = {}
-        for name, collection in collections.items():
-            evidence = evidence_of(name, collection, Path(config.data_root) / name)
-            pools[name] = make_pool(collection, "train", evidence, folder, made_up=config.collections[name].made_up)
-            log.info("%s: %d passages, %d questions", name, len(pools[name].document), len(pools[name].questions))
-        shares = {name: one.share for name, one in config.collections.items()}
-        training = Training(pools, Options(shares=shares, **config.training), folder)
-        training.train()
-        model = training.averaged()
-        digest = publish(model, folder / "minilm-reader.safetensors", config.rank)
-        log.info("%s: sha256 %s", folder / "minilm-reader.safetensors", digest)
-        for kind in ("whole", f"rank {config.rank}"):
-            if kind != "whole":
-                cut_back(model, config.rank)
-            print(measured(collections, model, config.measures, kind), flush=True)
+    torch.set_num_threads(config.threads)
+    folder = Path(config.folder)
+    collections = {name: instantiate(one.collection) for name, one in config.collections.items()}
+    pools = {}
+    for name, collection in collections.items():
+        evidence = evidence_of(name, collection, Path(config.data_root) / name)
+        pools[name] = make_pool(collection, "train", evidence, folder, made_up=config.collections[name].made_up)
+        log.info("%s: %d passages, %d questions", name, len(pools[name].document), len(pools[name].questions))
+    shares = {name: one.share for name, one in config.collections.items()}
+    training = Training(pools, Options(shares=shares, **config.training), folder)
+    training.train()
+    model = training.averaged()
+    digest = publish(model, folder / "minilm-reader.safetensors", config.rank)
+    log.info("%s: sha256 %s", folder / "minilm-reader.safetensors", digest)
+    for kind in ("whole", f"rank {config.rank}"):
+        if kind != "whole":
+            cut_back(model, config.rank)
+        print(measured(collections, model, config.measures, kind), flush=True)
 
 
 if __name__ == "__main__":

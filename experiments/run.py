@@ -5,44 +5,42 @@ python experiments/run.py --help explains the options.
 
 import time
 
-from lab.command import begin, logged, one_line_errors
+from lab.command import begin, command
 
 STARTED = time.perf_counter()
 begin()
 
-import hydra
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
 
-@hydra.main(version_base="1.3", config_path="conf", config_name="run")
+@command("run")
 def main(config: DictConfig) -> None:
     """Rank with every row as it is, then train and rank again; what is finished in the folder is not done again."""
-    with one_line_errors(), logged():
-        from lab.comparison import Comparison
-        from lab.execute import execute_all, learns, log
-        from lab.plan import Row, composed, named_run, typed_for_rows
-        from lab.plots import draw_graph
-        from lab.report import lines_of, write_table
-        from lab.store import first_folder, plain, write_text
-        from lab.task import Tasks
+    from lab.comparison import Comparison
+    from lab.execute import execute_all, learns, log
+    from lab.plan import Row, composed, named_run, typed_for_rows
+    from lab.plots import draw_graph
+    from lab.report import lines_of, write_table
+    from lab.store import first_folder, plain, write_text
+    from lab.task import Tasks
 
-        folder, tasks = first_folder(HydraConfig.get().runtime.output_dir), Tasks()
-        write_text(folder / "config.yaml", OmegaConf.to_yaml(config, resolve=True))
-        typed, untrained, trained = typed_for_rows(), [], []
-        for name in dict.fromkeys(config.rows):
-            as_it_is = composed([*typed, f"recipe={name}", "trainer.groups=0"])
-            learned = composed([*typed, f"recipe={name}"])
-            places = {"folder": folder / "runs", "weights": folder / ".weights" / plain(name)}
-            runs = [named_run(Row(name), as_it_is, **places, kind="untrained")]
-            runs += [named_run(Row(name), learned, **places, keep_model=True)] if learns(learned) else []
-            untrained.append(runs[0])
-            trained.append(runs[-1])
-        for runs in (untrained, trained):
-            execute_all(runs, tasks)
-            write_table(Comparison(config, lines_of(runs, untrained)), runs[0].config, folder, "table")
-        draw_graph(trained[-1], tasks, folder / "graph.png")
-        log.info("done in %.0f s; everything is in %s", time.perf_counter() - STARTED, folder)
+    folder, tasks = first_folder(HydraConfig.get().runtime.output_dir), Tasks()
+    write_text(folder / "config.yaml", OmegaConf.to_yaml(config, resolve=True))
+    typed, untrained, trained = typed_for_rows(), [], []
+    for name in dict.fromkeys(config.rows):
+        as_it_is = composed([*typed, f"recipe={name}", "trainer.groups=0"])
+        learned = composed([*typed, f"recipe={name}"])
+        places = {"folder": folder / "runs", "weights": folder / ".weights" / plain(name)}
+        runs = [named_run(Row(name), as_it_is, **places, kind="untrained")]
+        runs += [named_run(Row(name), learned, **places, keep_model=True)] if learns(learned) else []
+        untrained.append(runs[0])
+        trained.append(runs[-1])
+    for runs in (untrained, trained):
+        execute_all(runs, tasks)
+        write_table(Comparison(config, lines_of(runs, untrained)), runs[0].config, folder, "table")
+    draw_graph(trained[-1], tasks, folder / "graph.png")
+    log.info("done in %.0f s; everything is in %s", time.perf_counter() - STARTED, folder)
 
 
 if __name__ == "__main__":

@@ -3,32 +3,30 @@
 python experiments/study.py --help explains the options.
 """
 
-from lab.command import begin, logged, one_line_errors
+from lab.command import begin, command
 
 begin()
 
-import hydra
 from omegaconf import DictConfig
 
 
-@hydra.main(version_base="1.3", config_path="conf", config_name="study")
+@command("study")
 def main(config: DictConfig) -> None:
     """Execute what is not finished, as far as time allows, and write tables and figures."""
-    with one_line_errors(), logged():
-        from lab.by_query import write_sections
-        from lab.comparison import Comparison
-        from lab.execute import execute_all, log
-        from lab.report import lines_of, write_table
-        from lab.study import TimeLeft, study_runs, tables_of
-        from lab.task import Tasks
+    from lab.by_query import write_sections
+    from lab.comparison import Comparison
+    from lab.execute import execute_all, log
+    from lab.report import lines_of, write_table
+    from lab.study import TimeLeft, study_runs, tables_of
+    from lab.task import Tasks
 
-        runs, tasks = study_runs(config), Tasks()
-        execute_all(runs, tasks, TimeLeft(runs, config.minutes).is_enough)
-        left = sum(run.finished() is None for run in runs)
-        log.info("%d of %d runs are finished%s", len(runs) - left, len(runs), "; call again for the rest" * (left > 0))
-        for (folder, split), some in tables_of(runs).items() if config.tables else ():
-            one, comparison = some[0].config, Comparison(config, lines_of(some, split=split))
-            write_table(comparison, one, folder, "study", write_sections(comparison, one, tasks.of(one), split, folder))
+    runs, tasks = study_runs(config), Tasks()
+    execute_all(runs, tasks, TimeLeft(runs, config.minutes).is_enough)
+    left = sum(run.finished() is None for run in runs)
+    log.info("%d of %d runs are finished%s", len(runs) - left, len(runs), "; call again for the rest" * (left > 0))
+    for (folder, split), some in tables_of(runs).items() if config.tables else ():
+        one, comparison = some[0].config, Comparison(config, lines_of(some, split=split))
+        write_table(comparison, one, folder, "study", write_sections(comparison, one, tasks.of(one), split, folder))
 
 
 if __name__ == "__main__":

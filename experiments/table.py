@@ -3,36 +3,34 @@
 python experiments/table.py --help explains the options.
 """
 
-from lab.command import begin, logged, one_line_errors
+from lab.command import begin, command
 
 begin()
 
-import hydra
 from omegaconf import DictConfig
 
 
-@hydra.main(version_base="1.3", config_path="conf", config_name="table")
+@command("table")
 def main(config: DictConfig) -> None:
     """Execute the runs that are not finished, and write the table of those that are."""
-    with one_line_errors(), logged():
-        from lab.comparison import Comparison
-        from lab.execute import execute_all
-        from lab.plan import composed, named_run, results_folder, selected, table_rows, typed_for_rows
-        from lab.report import lines_of, write_table
-        from lab.store import Store
-        from lab.task import Tasks
+    from lab.comparison import Comparison
+    from lab.execute import execute_all
+    from lab.plan import composed, named_run, results_folder, selected, table_rows, typed_for_rows
+    from lab.report import lines_of, write_table
+    from lab.store import Store
+    from lab.task import Tasks
 
-        folder, rows, runs = results_folder(config), table_rows(config), []
-        typed, measured = typed_for_rows(), f"measures={list(config.measures)}"
-        for row in rows:
-            for seed in config.seeds:
-                one = composed([measured, *config.size.overrides, *row.overrides, *typed, f"seed={seed}"], row.name)
-                runs.append(named_run(row, one, folder, keep_model=config.keep_models))
-        wanted = selected(rows, config.rows, config.table.name)
-        execute_all([run for run in runs if run.row in wanted], Tasks())
-        write_table(Comparison(config, lines_of(runs)), runs[0].config, folder, config.table.name)
-        if config.pack:
-            Store(folder).pack()
+    folder, rows, runs = results_folder(config), table_rows(config), []
+    typed, measured = typed_for_rows(), f"measures={list(config.measures)}"
+    for row in rows:
+        for seed in config.seeds:
+            one = composed([measured, *config.size.overrides, *row.overrides, *typed, f"seed={seed}"], row.name)
+            runs.append(named_run(row, one, folder, keep_model=config.keep_models))
+    wanted = selected(rows, config.rows, config.table.name)
+    execute_all([run for run in runs if run.row in wanted], Tasks())
+    write_table(Comparison(config, lines_of(runs)), runs[0].config, folder, config.table.name)
+    if config.pack:
+        Store(folder).pack()
 
 
 if __name__ == "__main__":

@@ -96,7 +96,7 @@ def workshop(tmp_path, tiny_bert, monkeypatch):
 
 def compare(*typed):
     """Call what the command calls; return the folder of results."""
-    from lab.product import as_option
+    from lab.overrides import as_option
 
     call("compare", "level=training", *as_option(typed))
     (name,) = [one.split("=")[1] for one in typed if one.startswith("name=")] or ["compare"]
@@ -256,7 +256,7 @@ def test_the_command(workshop, tmp_path):
         ("seed=0,1", r"seeds are averaged, not compared: write seeds=\[0,1,2\]"),
         ("baseline=edge,node", r"baseline is the same for all rows; a list is written baseline=\[...\]"),
         ("baseline=nod", "baseline=nod is not among what is compared: edge; node; random"),
-        ("partition.kk=1,2", "partition.kk=1: Could not override 'partition.kk'"),
+        ("partition.kk=1,2", "partition.kk=1: no option is called partition.kk; where a class of your own"),
     ],
 )
 def test_mistakes(workshop, typed, message):
@@ -265,7 +265,8 @@ def test_mistakes(workshop, typed, message):
 
 
 def test_what_is_typed_with_commas_is_varied(hydra):
-    from lab.product import as_option, product_rows
+    from lab.overrides import as_option
+    from lab.product import product_rows
 
     typed = ["partition=edge", "partition.k=2,4", "data.depth=5", "--cfg", "job", "seeds=[0,1]"]
     *others, varied = as_option(typed)

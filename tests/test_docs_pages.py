@@ -103,7 +103,7 @@ def own_folder(typed: list[str]) -> tuple[list[str], str | None]:
 
 def compare(command: str, budget: list[str]) -> str:
     """Do what a command of experiments/compare.py does; return the table."""
-    from lab.product import as_option
+    from lab.overrides import as_option
 
     typed, config_dir = own_folder(arguments(command, "compare.py"))
     call("compare", *as_option([*typed, *budget]), config_dir=config_dir)
@@ -113,8 +113,9 @@ def compare(command: str, budget: list[str]) -> str:
 
 def rows_of(command: str) -> list[str]:
     """Return what a command of experiments/compare.py would run; each is configured, none is run."""
+    from lab.overrides import as_option
     from lab.plan import composed, typed_for_rows
-    from lab.product import as_option, product_rows
+    from lab.product import product_rows
 
     typed, config_dir = own_folder(arguments(command, "compare.py"))
     with configuration(config_dir):

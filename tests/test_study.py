@@ -65,7 +65,7 @@ def test_the_command(budget, tmp_path):
     assert "| BM25 | - | 1 | " in done.stdout
     assert "1 of 1 runs are finished" in done.stdout
     done = typed(*budget, "minute=10")
-    assert "Could not override 'minute'" in done.stderr
+    assert "no option is called minute; did you mean minutes?" in done.stderr
 
 
 def test_two_processes_write_the_study_of_one(budget, tiny_bert, tmp_path):

@@ -148,7 +148,7 @@ def statistics_columns(of: Comparison) -> list[Column]:
         return median(values) if values else None
 
     names = dict.fromkeys(name for line in of.lines for run in line.seeds for name in run.get("statistics", {}))
-    shown = {name: heading for name, heading in of.config.statistics.items() if names}
+    shown = {name: heading for name, heading in of.config.get("statistics", {}).items() if names}
     return [
         Column(heading, lambda line, name=name: middle(line, name), three_digits, where="page")
         for name, heading in shown.items()
@@ -205,7 +205,7 @@ COLUMNS: dict[str, Callable[[Comparison], list[Column]]] = {
     "length": lambda of: [
         Column("Doc. length", lambda line: line.config["recipe"]["document_length"] if line.is_model else None)
     ],
-    "window": lambda of: [Column("Window", lambda line: line.row.beside["window"])],
+    "window": lambda of: [Column("Window", lambda line: line.row.beside.get("window"))],
     "seeds": lambda of: [Column("Seeds", lambda line: len(line.seeds))],
     "measures": measure_columns,
     "differences": difference_columns,

@@ -19,15 +19,16 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.core.plugins import Plugins
 from hydra.types import HydraContext
 from hydra.utils import instantiate
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 from transformers import set_seed
 
 from lab.command import logged
 from lab.describe import describe_graphs
 from lab.levels import evidence, reading
 from lab.memory import PeakMemory
+from lab.options.classes import check_parts
 from lab.plan import Run
-from lab.recipe import Ranked, Recipe, check_own_classes, check_own_model, device, rerank, train
+from lab.recipe import Ranked, Recipe, check_own_classes, check_training, device, rerank, train
 from lab.store import Store, Training, Unfinished, locked, plain
 from lab.task import Task, Tasks, rank_by_first_stage
 from socialgraph import ranking
@@ -61,9 +62,10 @@ def execute_all(runs: Sequence[Run], tasks: Tasks, may_begin: Callable[[Run], bo
     for run in [runs[number] for number in waiting]:  # a mistake in any of them shows before the first one is executed
         recipe = Recipe(run.config.recipe)
         if run.row.name not in checked:
+            check_parts(OmegaConf.to_container(run.config.data, resolve=True), "data")
             check_own_classes(recipe)
             if not recipe.is_first_stage and run.kind not in LEVELS:
-                check_own_model(recipe)
+                check_training(recipe, run.config)
             checked.add(run.row.name)
     launcher = HydraConfig.get().launcher if HydraConfig.initialized() else None
     if launcher is not None and not launcher._target_.endswith("BasicLauncher"):
@@ -109,7 +111,8 @@ def execute(run: Run, tasks: Tasks, prefix: str = "") -> None:
         if split is not None:
             if reason != "new":
                 log.info("%s%s: %s; again", prefix, run.name, reason)
-            outcome = LEVELS[run.kind](run, tasks) if run.kind in LEVELS else carry_out(run, tasks, unfinished)
+            with unfinished.kept_if_begun():
+                outcome = LEVELS[run.kind](run, tasks) if run.kind in LEVELS else carry_out(run, tasks, unfinished)
             for split, folder in run.folders.items():
                 value = outcome.value(split, tasks.of(run.config), run.config) | {"config": run.identities[split]}
                 Store(folder).write(run.name, outcome.ranking(split), value)

@@ -10,10 +10,14 @@ from typing import Any
 
 from hydra import compose
 from hydra.core.hydra_config import HydraConfig
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
+from lab.command import whole_message
+from lab.options import groups
+from lab.options.kinds import check_config
+from lab.overrides import latest, subject
 from lab.store import Store, plain
 from lab.task import test_splits
 from socialgraph.errors import OptionError
@@ -125,12 +129,15 @@ def composed(overrides: Iterable[str], row: str = "") -> DictConfig:
     """Return the configuration of a run; of two overrides on the same matter the last one counts.
 
     Raises:
-        OptionError: there is no such option; it names the row.
+        OptionError: there is no such option, or its value is of another kind; it names the row.
     """
     try:
-        return compose("config", latest(overrides))
-    except HydraException as error:
-        raise OptionError(f"{row}: {str(error).splitlines()[0]}" if row else str(error).splitlines()[0]) from error
+        config = compose("config", latest(overrides))
+        check_config(config, groups.Run)
+    except (HydraException, OmegaConfBaseException, OptionError, ValueError) as error:
+        told = str(error) if isinstance(error, OptionError) else whole_message(error)
+        raise OptionError(f"{row}: {told}" if row else told) from error
+    return config
 
 
 def typed_for_rows() -> list[str]:
@@ -143,29 +150,6 @@ def own_options(config: DictConfig) -> list[str]:
     """Return the options of a command that a run does not take."""
     known = compose("config")
     return [str(key) for key in config if key not in known]
-
-
-def subject(override: str) -> str:
-    """Return what an override is about: "partition.k" of "partition.k=4".
-
-    Raises:
-        OptionError: it is none.
-    """
-    try:
-        (parsed,) = OverridesParser.create().parse_overrides([override])
-    except HydraException as error:
-        raise OptionError(f"an option is written key=value: {str(error).splitlines()[0]}") from error
-    return parsed.get_key_element().lstrip("+~")
-
-
-def latest(overrides: Iterable[str]) -> list[str]:
-    """Return the overrides without those that a later one on the same matter replaces."""
-    return list({subject(override): override for override in overrides}.values())
-
-
-def quoted(value: Any) -> str:
-    """Return a value as Hydra's command line takes it, whatever is in it."""
-    return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def selected(rows: Sequence[Row], names: Sequence[str] | None, where: str) -> list[Row]:

@@ -17,35 +17,13 @@ from typing import Any
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.errors import HydraException
 from hydra.utils import get_object
 from omegaconf import DictConfig
 
-from lab.plan import Row, quoted
+from lab.overrides import OPEN
+from lab.plan import Row
 from socialgraph.errors import OptionError
 from socialgraph.recipes.build import BACKBONE
-
-#: groups that are varied even with a single value, and that take a class of the user's own
-OPEN = ("partition", "edges")
-
-
-def as_option(arguments: Sequence[str]) -> list[str]:
-    """Return a command's arguments with those that have several values in one, ``varied=[...]``.
-
-    Hydra itself would refuse ``partition=node,edge`` where it does not start many programs.
-    """
-    varied = [one for one in arguments if not one.startswith(("-", "hydra")) and is_varied(one)]
-    others = [one for one in arguments if one not in varied]
-    return [*others, f"varied=[{','.join(map(quoted, varied))}]"] if varied else others
-
-
-def is_varied(argument: str) -> bool:
-    """Whether an argument has several values, or is of a group that always counts as varied."""
-    try:
-        (typed,) = OverridesParser.create().parse_overrides([argument])
-    except HydraException:
-        return False  # Hydra says what is wrong with it
-    return typed.is_sweep_override() or typed.get_key_element() in OPEN
 
 
 def product_rows(varied: Sequence[str], fixed: Sequence[str]) -> list[Row]:

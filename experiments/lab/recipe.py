@@ -11,6 +11,7 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 from torch.utils.data import Subset
 
+from lab.options.classes import check_arguments, check_parts
 from lab.store import Training, plain
 from lab.task import Task
 from socialgraph import ranking
@@ -18,6 +19,7 @@ from socialgraph.data import GraphBuilder, Split, TrainingGroups, WeightCache
 from socialgraph.data.collection import Run as Ranking
 from socialgraph.edges import SocialEdges
 from socialgraph.errors import OptionError, is_own
+from socialgraph.nn.hub_ranker import HubRanker
 from socialgraph.partition import Partition
 from socialgraph.ranker import Ranker
 from socialgraph.ranking import processes
@@ -45,12 +47,19 @@ class Recipe:
         self.config = config
         values: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]
         self.values = {**values, **merged(config)}
+        check_parts(self.values, "recipe")
         self.parts = Parts.of(self.values)
         kind = type(self.parts.circles).__name__.removesuffix("Circles").lower()  # "edge" for EdgeCircles, and so on
-        self.name = str(config.name).format(circles=kind)
+        self.name = str(config.name).replace("{circles}", kind)
 
     def model(self) -> torch.nn.Module:
-        """Return its model, as it is before training."""
+        """Return its model, as it is before training.
+
+        Raises:
+            OptionError: it has none, or a class does not take its options.
+        """
+        if self.values["model"] is None:
+            raise OptionError("recipe.model and recipe.first_stage are null: nothing ranks")
         return build(self.values["model"])
 
     def ranker(
@@ -77,8 +86,6 @@ class Recipe:
         backbone = self.config.model.get("backbone", config.backbone)  # a model may have word pieces of its own
         tokens, statistics = task.texts(backbone, self.config.document_length, config.query_length)
         documents = task.collection.documents
-        if not isinstance(config.check, bool):
-            raise OptionError(f"check must be true or false, got {config.check!r}")
         options = {"seed": config.seed, "device": device(), "cache": cache, "check": config.check}
         return self.parts.builder(documents, tokens, statistics, **options)
 
@@ -98,18 +105,28 @@ def check_own_classes(recipe: Recipe) -> None:
             check_partition(circles)
 
 
-def check_own_model(recipe: Recipe) -> None:
-    """Make the model, so that a wrong option shows; try one from outside the package on hard pairs.
+def check_training(recipe: Recipe, config: DictConfig) -> None:
+    """Make a run's model and the library's arguments, so that a mistake shows before anything is ranked or trained.
+
+    A model from outside the package is tried on hard pairs.
 
     Raises:
-        LawError: it breaks a law that training and ranking rely on.
-        OptionError: it cannot be made, or is no model of a kind that can be trained and saved.
+        LawError: a model of one's own breaks a law that training and ranking rely on.
+        OptionError: an option that a class or the library does not take, a model of a kind that cannot be trained and
+            saved, or a stage that the model does not have.
     """
     model = recipe.model()
     if is_own(model):
-        if recipe.values["training"] is None and isinstance(model, torch.nn.Module):
+        if config.recipe.training is None and isinstance(model, torch.nn.Module):
             model.requires_grad_(False)  # of one that is not trained, no gradients are asked
         check_model(model, recipe.parts.joint, recipe.parts.relevance is not None)
+    if config.recipe.training is None:
+        return
+    for stage in config.recipe.stages or ():
+        if not isinstance(model, HubRanker):
+            raise OptionError(f"recipe.stages: {type(model).__name__} has no stages of training, got {stage!r}")
+        model.enter(stage)
+    check_arguments(config)
 
 
 def device() -> str:

@@ -239,6 +239,18 @@ class Unfinished:
             else:
                 path.unlink(missing_ok=True)
 
+    @contextmanager
+    def kept_if_begun(self) -> Iterator[None]:
+        """Where the work inside ends in an error, keep what there is to go on with; a bare folder goes."""
+        try:
+            yield
+        except Exception:
+            if processes.is_first() and {path.name for path in self.folder.glob("*")} <= {LOCK, "config.json"}:
+                shutil.rmtree(self.folder, ignore_errors=True)
+                with suppress(OSError):  # others may be in work
+                    self.folder.parent.rmdir()
+            raise
+
     def remove(self) -> None:
         """Forget it all: the run is finished."""
         processes.wait()

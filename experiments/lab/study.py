@@ -13,7 +13,8 @@ from typing import Any
 from hydra import compose
 from omegaconf import DictConfig
 
-from lab.plan import Row, Run, composed, identity, quoted, selected, subject, table_rows, typed_for_rows
+from lab.overrides import quoted, subject
+from lab.plan import Row, Run, composed, identity, selected, table_rows, typed_for_rows
 from lab.store import plain
 from lab.task import test_splits
 from socialgraph.errors import OptionError

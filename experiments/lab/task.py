@@ -13,6 +13,7 @@ from socialgraph import ranking
 from socialgraph.data import Collection, Split, TermStatistics, Tokens, read_run
 from socialgraph.data.collection import Run as Ranking
 from socialgraph.data.collection import hash_fraction, ranked
+from socialgraph.errors import OptionError
 from socialgraph.ranking import Retriever
 
 
@@ -55,6 +56,9 @@ def load_task(data: DictConfig) -> Task:
     retriever = instantiate(data.retriever)
     names = test_splits(data)
     given = collection[names[0]].has_candidates
+    bare = [name for name, split in collection.splits.items() if not split.has_candidates]
+    if retriever is None and bare:
+        raise OptionError(f"data.retriever is null, but {collection.name} has no candidates for {', '.join(bare)}")
     collection = ranking.retrieve_candidates(collection, retriever, data.depth)
     answerable = data.queries.get("found", False)
     dev = sampled(collection[data.splits.dev], data.queries.dev, data.depth, answerable)

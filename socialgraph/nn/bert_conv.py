@@ -8,7 +8,7 @@ from torch.nn import functional as F
 from torch_geometric.nn import MessagePassing
 from torch_geometric.utils import softmax
 
-from socialgraph.errors import OptionError
+from socialgraph.errors import OptionError, is_whole
 from socialgraph.nn.attention import segment_attention
 from socialgraph.nn.masked_attention import Attend
 from socialgraph.nn.segments import Segments
@@ -36,7 +36,7 @@ class BertConv(MessagePassing):
         layer_norm_eps: epsilon of the layer norms.
 
     Raises:
-        OptionError: heads do not divide the width.
+        OptionError: no heads, heads that do not divide the width, or no inner width.
     """
 
     def __init__(
@@ -48,6 +48,9 @@ class BertConv(MessagePassing):
         layer_norm_eps: float = 1e-12,
     ) -> None:
         super().__init__(aggr="add", node_dim=0)
+        for name, number in (("num_heads", num_heads), ("intermediate_size", intermediate_size)):
+            if not is_whole(number, 1):
+                raise OptionError(f"{name} must be a whole number of 1 or more, got {number!r}")
         if hidden_size % num_heads:
             raise OptionError(f"{num_heads} heads do not divide the hidden size {hidden_size}")
         self.hidden_size = hidden_size

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import ModuleList
 from torch_geometric.data import Data
 
-from socialgraph.errors import OptionError
+from socialgraph.errors import OptionError, is_whole
 from socialgraph.nn.bert_conv import BertConv
 from socialgraph.nn.bert_ranker import BertRanker, score_layer
 from socialgraph.nn.inter_circle import InterCircle
@@ -70,6 +70,9 @@ class Socialformer(BertRanker):
             raise OptionError(f"reads must be one of {', '.join(READS)}, got {reads!r}")
         if reads == "high" and not inter_circle:
             raise OptionError("reads='high' needs inter_circle=True: without it there are no high states")
+        for name, number in (("inter_heads", inter_heads), ("inter_width", inter_width)):
+            if number is not None and not is_whole(number, 1):
+                raise OptionError(f"{name} must be a whole number of 1 or more, got {number!r}")
         layer: BertConv = self.layers[0]  # type: ignore[assignment]
         self.inter_shared = inter_shared
         self.leader = leader
@@ -78,7 +81,7 @@ class Socialformer(BertRanker):
         self.inter = ModuleList(
             InterCircle(
                 layer.hidden_size,
-                inter_heads or layer.num_heads,
+                layer.num_heads if inter_heads is None else inter_heads,
                 inter_width or layer.intermediate_size,
                 layer.dropout.p,
                 layer.output_norm.eps,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import networkx as nx
 import torch
 from torch import Tensor
 
+from socialgraph.errors import OptionError
 from socialgraph.partition.communities import Communities, disjoint
 
 
@@ -32,11 +35,13 @@ class Louvain(Communities):
         seed: of the order in which nodes are visited.
 
     Raises:
-        OptionError: see :class:`Communities`.
+        OptionError: a resolution that is not above 0; see also :class:`Communities`.
     """
 
     def __init__(self, k: int = 16, max_size: int = 128, resolution: float = 1.0, seed: int = 0) -> None:
         super().__init__(k, max_size)
+        if not 0 < resolution < math.inf:
+            raise OptionError(f"resolution must be above 0, got {resolution}")
         self.resolution = resolution
         self.seed = seed
 

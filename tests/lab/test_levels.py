@@ -128,7 +128,7 @@ class Tables:
 
 def test_two_levels_on_a_collection_with_evidence(budget, tmp_path, monkeypatch, capsys):
     from commands import call
-    from lab.product import as_option
+    from lab.overrides import as_option
 
     monkeypatch.chdir(tmp_path)
     where = [f"data.root={tmp_path / 'data'}", f"sentence_backbone={budget[3].split('=')[1]}"]

@@ -36,12 +36,12 @@ class Plain(torch.nn.Module):
 
 
 def check(tiny_bert, model, *typed):
-    from lab.recipe import Recipe, check_own_model
+    from lab.recipe import Recipe, check_training
 
     with initialize_config_dir(str(EXPERIMENTS / "conf"), version_base="1.3"):
         typed = [f"model.backbone={tiny_bert[0]}", f"recipe.model._target_={__name__}.{model}", *typed]
         config = compose("config", ["recipe=maxp", *typed])
-    check_own_model(Recipe(config.recipe))
+    check_training(Recipe(config.recipe), config)
 
 
 def test_a_broken_model_is_named(tiny_bert):

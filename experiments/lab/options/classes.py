@@ -1,0 +1,78 @@
+"""Options of classes, held against the type hints of their constructors, and those of the training library."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, get_type_hints
+
+from omegaconf import DictConfig, OmegaConf
+from transformers import TrainingArguments
+
+from lab.options.kinds import check, unknown
+from socialgraph.errors import OptionError, first_line
+from socialgraph.ranking.trainer import REFUSED
+from socialgraph.recipes.build import BACKBONE, imported
+
+#: arguments of the training library that follow from other options
+ELSEWHERE = {
+    "seed": "seed", "bf16": "trainer.bf16", "save_steps": "trainer.save_every", "save_strategy": "trainer.save_every",
+    "output_dir": "hydra.run.dir", "use_cpu": "CUDA_VISIBLE_DEVICES", "resume_from_checkpoint": "hydra.run.dir",
+    "remove_unused_columns": "recipe",
+}  # fmt: skip
+
+
+def check_arguments(config: DictConfig) -> None:
+    """Make the library's arguments as a training would, so that a mistake shows before it begins.
+
+    The library itself checks some values and no types; these are held against the types that it declares.
+
+    Raises:
+        OptionError: it knows no such argument, or refuses it, or the argument follows from another option.
+    """
+    kinds = get_type_hints(TrainingArguments)
+    for group in ("trainer", "recipe.training"):
+        arguments = OmegaConf.to_container(OmegaConf.select(config, f"{group}.arguments"), resolve=True)
+        assert isinstance(arguments, dict)
+        for name, value in arguments.items():
+            if name in ELSEWHERE:
+                raise OptionError(f"{group}.arguments.{name} follows from another option: {ELSEWHERE[name]}")
+            if name in (*REFUSED, "eval_strategy"):
+                raise OptionError(f"{group}.arguments.{name} is not offered here")
+            if name not in kinds:
+                raise OptionError(unknown(f"{group}.arguments.{name}", [f"{group}.arguments.{one}" for one in kinds]))
+            check(value, kinds[name], f"{group}.arguments.{name}")
+        try:
+            TrainingArguments(output_dir="unused", use_cpu=True, **arguments)
+        except (TypeError, ValueError) as error:
+            raise OptionError(f"{group}.arguments: {first_line(error)}") from error
+
+
+def check_parts(value: Any, name: str) -> None:
+    """Hold the options of this package's classes in a group against the hints of their constructors.
+
+    A class of the user's own takes what it takes.
+
+    Raises:
+        OptionError: there is no such class, or a value is of another kind; names the option.
+    """
+    if not isinstance(value, dict):
+        return
+    target = str(value.get("_target_", ""))
+    kinds = hints(target) if target.startswith("socialgraph.") else {}
+    for key, one in value.items():
+        if key in kinds and not isinstance(one, dict | list):
+            check(one, kinds[key], f"{name}.{key}")
+        check_parts(one, f"{name}.{key}")
+
+
+def hints(target: str) -> Mapping[str, Any]:
+    """Return what a function takes, or a class's constructor and those of its bases."""
+    kind = imported(target.removesuffix(BACKBONE))
+    found: dict[str, Any] = {}
+    makers = [base.__init__ for base in reversed(inspect.getmro(kind))] if isinstance(kind, type) else [kind]
+    for maker in makers:
+        with suppress(NameError, TypeError):  # hints that are there for a type checker only
+            found |= get_type_hints(maker, include_extras=True)
+    return found

@@ -1,0 +1,135 @@
+"""The options as a page, docs/options.md, and as lines of --help.
+
+In experiments/: ``python -m lab.options.page > ../docs/options.md``
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import is_dataclass
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+from hydra import compose, initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
+from omegaconf import OmegaConf
+
+from lab.options.commands import COMMANDS, Report, Size
+from lab.options.groups import Arguments, Run, Training
+from lab.options.kinds import Option, alternatives, bare, options_of, words_of, written
+
+HEADER = """\
+# Options
+
+This page is written from `experiments/lab/options/`, where each option has its type: what is typed is held against it
+before PyTorch is loaded, and what does not fit ends in one line. Default values are those of `experiments/conf/` and
+`socialgraph/recipes/`; a file of a group (`trainer=gpu`) has others. `${name}` stands for the value of another option.
+An option that is not there by default is written with `+`.
+
+`edges`, `partition`, `model`, `data.collection`, `data.retriever` and the parts of a `recipe` are classes, named by
+`_target_`: the other options there are arguments of the class, which may be one of your own. A file of your own in a
+group may hold further options that others refer to (`path: ${data.root}/${data.year}`).
+"""
+
+
+#: groups that stand in several places: each has a section of its own
+SHARED = (Arguments, Training, Report, Size)
+
+
+def inner(kind: Any) -> tuple[str, type] | None:
+    """Return the dataclass in a kind, and how one gets there; None where there is none."""
+    for one in map(bare, alternatives(kind)):
+        if is_dataclass(one):
+            return ".", one  # type: ignore[return-value]
+        if get_origin(one) in (list, dict) and (found := inner(get_args(one)[-1])):
+            return ("[0]" if get_origin(one) is list else ".NAME") + found[0], found[1]
+    return None
+
+
+def flat(group: type, before: str = "") -> Iterator[tuple[str, Option]]:
+    """Yield the dotted names of a group's options, with those of groups inside it that are not shared."""
+    for option in options_of(group):
+        name, below = before + option.name, inner(option.kind)
+        if below is None or below[1] in SHARED:
+            yield name, option
+        else:
+            yield from flat(below[1], name + below[0])
+
+
+def words(option: Option) -> str:
+    """Return what an option may be, as the page has it."""
+    below = inner(option.kind)
+    if below is not None and below[1] in SHARED:
+        return f"a group, see {below[1].__name__} below"
+    return re.sub(r"from (\d) to 2147483647", r"of \1 or more", words_of(option.kind))
+
+
+def default(config: Any, name: str) -> str:
+    """Return what a configuration has under a dotted name, as it is written there."""
+    value = config
+    for part in name.split("."):
+        if not isinstance(value, dict) or part not in value:
+            return ""
+        value = value[part]
+    if isinstance(value, dict) and value:
+        return str(value["_target_"]).removeprefix("socialgraph.") if "_target_" in value else ""
+    return value if isinstance(value, str) and value else written(value).replace("'", "")
+
+
+def table(rows: Iterator[tuple[str, Option]], config: Any) -> list[str]:
+    """Return options as a table in Markdown."""
+    lines = ["", "| option | what it is for | what it may be | default |", "|---|---|---|---|"]
+    for name, option in rows:
+        shown = f"`{value}`" if (value := default(config, name)) else ""
+        lines.append(f"| `{name}` | {option.about} | {words(option)} | {shown} |".replace("  ", " "))
+    return lines
+
+
+def first_sentence(kind: type) -> str:
+    """Return the first line of a docstring."""
+    return (kind.__doc__ or "").strip().splitlines()[0]
+
+
+def page() -> str:
+    """Return the page; Hydra must be initialized."""
+    configs = {name: OmegaConf.to_container(compose(name), resolve=False) for name in COMMANDS}
+    lines = [HEADER, "## Every command"]
+    alone = ((name, option) for name, option in flat(Run) if "." not in name)
+    lines += table(alone, configs["run"])
+    for option in options_of(Run):
+        if (below := inner(option.kind)) and below[1] not in SHARED:
+            lines += ["", f"## `{option.name}`", "", first_sentence(below[1])]
+            lines += table(flat(below[1], f"{option.name}."), configs["run"])
+    common = {option.name for option in options_of(Run)}
+    for name, command in COMMANDS.items():
+        own = [row for row in flat(command) if name == "reader" or row[0].split(".")[0] not in common]
+        lines += ["", f"## `{name}.py`", *table(iter(own), configs[name])]
+    for group, place in zip(SHARED, ("trainer.arguments", "training", "report", "size"), strict=True):
+        lines += ["", f"## {group.__name__}", "", first_sentence(group)]
+        lines += table(((name.removeprefix(f"{place}."), option) for name, option in flat(group)), {})
+    loader = GlobalHydra.instance().config_loader()
+    lines += ["", "## Files of each group", "", "| group | files |", "|---|---|"]
+    for group in ("data", "trainer", "training", "recipe", "model", "edges", "partition", "size", "table"):
+        lines.append(f"| `{group}=` | {', '.join(loader.get_group_options(group))} |")
+    return "\n".join(lines) + "\n"
+
+
+def help_lines(command: str) -> str:
+    """Return a line for each option of a command, as --help shows it; recipes and arguments are on the page."""
+    rows = [row for row in flat(COMMANDS[command]) if row[0].split(".")[0] not in ("recipe", "table", "levels")]
+    return "\n".join(
+        f"  {name:30} {option.about} ({words(option)})"
+        for name, option in rows
+        if "[" not in name
+    )
+
+
+def register_help() -> None:
+    """Let ``${options:run}`` stand for these lines, in the templates of conf/."""
+    OmegaConf.register_new_resolver("options", help_lines, replace=True)
+
+
+if __name__ == "__main__":
+    with initialize_config_dir(str(Path(__file__).resolve().parents[2] / "conf"), version_base="1.3"):
+        print(page(), end="")
