@@ -34,7 +34,7 @@ def main() -> None:
     where = device()
     collection = load_pydocs()
     tokens = Tokens(args.backbone, max_document_length=args.length)
-    counts = TermStatistics.count(map(tokens.document, collection.documents.values()), tokens.vocab_size)
+    counts = TermStatistics.of(tokens, collection.documents)
     whole = [d.doc_id for d in collection.documents.values() if tokens.document(d).numel() == args.length]
     text = "open a file and copy its contents"
     pairs = [(f"q{i}", text, name) for i, name in zip(range(args.documents), cycle(whole))]

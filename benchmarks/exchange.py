@@ -59,7 +59,7 @@ def main() -> None:
     where = device()
     collection = load_folder(args.folder) if args.folder else load_pydocs()
     tokens = Tokens(args.backbone, max_document_length=args.length)
-    counts = TermStatistics.count(map(tokens.document, collection.documents.values()), tokens.vocab_size)
+    counts = TermStatistics.of(tokens, collection.documents)
     sizes = {name: tokens.document(text).numel() for name, text in collection.documents.items()}
     names = [name for name, size in sizes.items() if args.shortest <= size <= (args.longest or size)]
     names = names[:: max(1, len(names) // args.documents)][: args.documents]

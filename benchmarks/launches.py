@@ -71,7 +71,7 @@ def main() -> None:
     another_device.compute = counted
     collection = load_pydocs()
     tokens = Tokens("minilm", max_document_length=args.length)
-    counts = TermStatistics.count(map(tokens.document, collection.documents.values()), tokens.vocab_size)
+    counts = TermStatistics.of(tokens, collection.documents)
     names = [d.doc_id for d in collection.documents.values() if tokens.document(d).numel() == args.length]
     patterns = [StaticDistance(), StaticCentrality(), DynamicDistance(), DynamicCentrality(mode="cosine")]
     edges = SocialEdges(patterns)

@@ -35,7 +35,7 @@ def builder(passages_only: bool) -> tuple[GraphBuilder, list[tuple[str, str, str
     texts = {f"{n}.{good}": text for n, pair in enumerate(ASKED.values()) for good, text in enumerate(pair)}
     documents = {name: Document(name, text) for name, text in texts.items()}
     tokens = Tokens("minilm-reader")
-    statistics = TermStatistics.count(map(tokens.document, documents.values()), tokens.vocab_size)
+    statistics = TermStatistics.of(tokens, documents)
     edges = SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance()], sparsity=0.5)
     pairs = [(str(n), query, f"{n}.{good}") for n, query in enumerate(ASKED) for good in (0, 1)]
     if passages_only:

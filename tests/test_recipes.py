@@ -93,7 +93,7 @@ class Recipe:
         self.model.to(device)
         documents = {name: Document(name, words) for name, words in TEXTS.items()}
         self.tokens = Tokens(backbone, LIMIT, 8)
-        statistics = TermStatistics.count(map(self.tokens.document, documents.values()), self.tokens.vocab_size)
+        statistics = TermStatistics.of(self.tokens, documents)
         self.builder = Parts.of(self.config).builder(documents, self.tokens, statistics, device=device)
 
     def graph(self, *documents: str):

@@ -22,7 +22,7 @@ def builder(tiny_bert):
     documents["empty"] = Document("empty", " \u200b ")
     documents["odd"] = Document("odd", "w3 \ud800 w4 \x00 w5")
     tokens = Tokens(folder, max_document_length=200, max_query_length=4)
-    statistics = TermStatistics.count((tokens.document(d) for d in documents.values()), tokens.vocab_size)
+    statistics = TermStatistics.of(tokens, documents)
     patterns = [StaticDistance(), StaticCentrality(), DynamicDistance()]
     parts = SocialEdges(patterns), EdgeCircles(k=3), Windows(64)
     return GraphBuilder(documents, tokens, statistics, *parts, keep_edges=True)

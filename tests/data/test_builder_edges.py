@@ -28,7 +28,7 @@ def build(tiny_bert):
     documents = {f"d{i}": Document(f"d{i}", words(n), "") for i, n in enumerate((300, 60, 5))}
     documents["empty"] = Document("empty", " ")
     tokens = Tokens(tiny_bert[0], max_document_length=400)
-    statistics = TermStatistics.count((tokens.document(d) for d in documents.values()), tokens.vocab_size)
+    statistics = TermStatistics.of(tokens, documents)
     edges = SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance()])
     return lambda *args, **options: GraphBuilder(documents, tokens, statistics, *(args or (edges,)), **options)
 

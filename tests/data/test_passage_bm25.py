@@ -86,7 +86,7 @@ def test_the_builder_rates_every_circle(tiny_bert):
     words = lambda n: " ".join(f"w{i}" for i in torch.randint(0, 9, (n,), generator=generator))  # noqa: E731
     documents = {f"d{n}": Document(f"d{n}", words(n)) for n in (100, 0, 7, 50)}
     tokens = Tokens(tiny_bert[0])
-    statistics = TermStatistics.count((tokens.document(d) for d in documents.values()), tokens.vocab_size)
+    statistics = TermStatistics.of(tokens, documents)
     parts = {"edges": SocialEdges([StaticDistance()]), "circles": EdgeCircles(k=2), "passages": Windows(16, 2, 3)}
     builder = GraphBuilder(documents, tokens, statistics, **parts, relevance=PassageBM25(1.0, 0.5))
     pairs = [("q1", "w1 w3 w3", "d100"), ("q1", "w1 w3 w3", "d0"), ("q2", "w5", "d7"), ("q3", "w2 w8", "d50")]

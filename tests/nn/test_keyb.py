@@ -186,7 +186,7 @@ def test_from_texts_to_scores(tiny_bert, device):
     sentences[4], sentences[8] = "w14 w99 w98 w74 w1", "w18 w98 w58 w78 w1"
     documents = {"long": Document("long", " ".join(sentences)), "empty": Document("empty", "")}
     tokens = Tokens(folder)
-    statistics = TermStatistics.count(map(tokens.document, documents.values()), tokens.vocab_size)
+    statistics = TermStatistics.of(tokens, documents)
     edges = ReadingOrder(folder, costs={"w1": 1.0})
     builder = GraphBuilder(
         documents, tokens, statistics, edges, passages=Blocks(7), relevance=PassageBM25(), device=device

@@ -83,7 +83,7 @@ def test_minilm_scores_windows_as_sentence_transformers_does():
     texts = {"a": "The otter lives near the river. " * 30, "b": "A storm came up in the night. " * 25}
     documents = {name: Document(name, text) for name, text in texts.items()}
     tokens = Tokens("minilm", 256, 64)
-    statistics = TermStatistics.count(map(tokens.document, documents.values()), tokens.vocab_size)
+    statistics = TermStatistics.of(tokens, documents)
     builder = GraphBuilder(documents, tokens, statistics, passages=Windows(128))
     batch = builder([("q", "where do otters live?", name) for name in documents])
     model = SentenceEncoder.from_backbone("minilm").eval()
@@ -126,7 +126,7 @@ def test_stored_vectors_give_the_same_scores(tiny_bert, tmp_path):
     texts = {f"d{n}": " ".join(f"w{(7 * i * n) % 195}" for i in range(length)) for n, length in enumerate((40, 1, 70))}
     documents = {name: Document(name, text) for name, text in texts.items()}
     tokens = Tokens(folder, 80, 8)
-    statistics = TermStatistics.count(map(tokens.document, documents.values()), tokens.vocab_size)
+    statistics = TermStatistics.of(tokens, documents)
     builder = GraphBuilder(documents, tokens, statistics, passages=Windows(16))
     queries, candidates = {"q": "w3 w7"}, {"q": dict.fromkeys(documents, 1.0)}
     model = SentenceEncoder.from_backbone(folder)

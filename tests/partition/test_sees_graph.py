@@ -15,7 +15,7 @@ def build(bert, texts, pairs, *parts, **options):
     """Return the batch of these pairs."""
     documents = {name: Document(name, text) for name, text in texts.items()}
     tokens = Tokens(bert)
-    statistics = TermStatistics.count(map(tokens.document, documents.values()), tokens.vocab_size)
+    statistics = TermStatistics.of(tokens, documents)
     return GraphBuilder(documents, tokens, statistics, *parts, **options)(pairs)
 
 

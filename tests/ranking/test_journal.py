@@ -33,7 +33,7 @@ def builder(tiny_bert):
     words = lambda n: " ".join(f"w{i}" for i in torch.randint(0, 195, (n,), generator=generator))  # noqa: E731
     documents = {f"d{i}": Document(f"d{i}", words(3 + 11 * i)) for i in range(8)}
     tokens = Tokens(folder)
-    statistics = TermStatistics.count((tokens.document(d) for d in documents.values()), tokens.vocab_size)
+    statistics = TermStatistics.of(tokens, documents)
     edges = SocialEdges([StaticDistance(), StaticCentrality()])
     return GraphBuilder(documents, tokens, statistics, edges, NodeCircles(k=2), Windows(32), PassageBM25())
 

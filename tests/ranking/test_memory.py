@@ -148,7 +148,7 @@ def ranker(folder):
     documents = {f"d{i:02}": Document(f"d{i:02}", text(300 + 10 * i)) for i in range(40)}
     documents["huge"] = Document("huge", text(100_000))
     tokens = Tokens(str(folder), max_document_length=100_000)
-    statistics = TermStatistics.count((tokens.document(d) for d in documents.values()), tokens.vocab_size)
+    statistics = TermStatistics.of(tokens, documents)
     return GraphBuilder(documents, tokens, statistics, passages=Windows(100))
 
 

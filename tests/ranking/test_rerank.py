@@ -20,7 +20,7 @@ def ranker(tiny_bert):
     documents = {f"d{i}": Document(f"d{i}", words(3 + 11 * i)) for i in range(12)}
     documents["empty"] = Document("empty", "")
     tokens = Tokens(folder)
-    statistics = TermStatistics.count((tokens.document(d) for d in documents.values()), tokens.vocab_size)
+    statistics = TermStatistics.of(tokens, documents)
     edges = SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance(), DynamicCentrality(folder)])
     builder = GraphBuilder(documents, tokens, statistics, edges, NodeCircles(k=2), Windows(32))
     torch.manual_seed(1)

@@ -35,7 +35,7 @@ def builder(tiny_bert):
     documents = {f"d{i}": Document(f"d{i}", words(1 + 13 * i)) for i in range(10)}
     documents["empty"] = Document("empty", "")
     tokens = Tokens(folder)
-    statistics = TermStatistics.count((tokens.document(d) for d in documents.values()), tokens.vocab_size)
+    statistics = TermStatistics.of(tokens, documents)
     return GraphBuilder(documents, tokens, statistics, passages=Windows(16), relevance=PassageBM25())
 
 

@@ -35,7 +35,7 @@ def task(tiny_bert):
         queries, {f"q{i}": {f"d{i}": 1} for i in range(8)}, {q: dict.fromkeys(documents, 1.0) for q in queries}
     )
     tokens = Tokens(folder)
-    statistics = TermStatistics.count((tokens.document(d) for d in documents.values()), tokens.vocab_size)
+    statistics = TermStatistics.of(tokens, documents)
     edges = SocialEdges([StaticDistance(), DynamicDistance()])
     return folder, split, GraphBuilder(documents, tokens, statistics, edges, EdgeCircles(k=2), Windows(16))
 

@@ -59,7 +59,7 @@ def task(bert, length=25, edges=True):
     grades = {f"q{i}": {f"d{i}": 1} for i in range(8)}
     split = Split(queries, grades, {query: dict.fromkeys(documents, 1.0) for query in queries})
     tokens = Tokens(str(bert))
-    statistics = TermStatistics.count((tokens.document(document) for document in documents.values()), tokens.vocab_size)
+    statistics = TermStatistics.of(tokens, documents)
     if not edges:
         return GraphBuilder(documents, tokens, statistics, passages=Windows(8)), split
     social = SocialEdges([StaticDistance(), DynamicDistance()])

@@ -49,7 +49,7 @@ class Works:
         text = lambda n: " ".join(f"w{i}" for i in torch.randint(0, 195, (n,)))  # noqa: E731
         documents = {f"d{i:02}": Document(f"d{i:02}", text(20 + 2 * i)) for i in range(60)}
         tokens = Tokens(name)
-        statistics = TermStatistics.count((tokens.document(d) for d in documents.values()), tokens.vocab_size)
+        statistics = TermStatistics.of(tokens, documents)
         edges = SocialEdges([StaticDistance(), StaticCentrality()])
         self.social = GraphBuilder(documents, tokens, statistics, edges, EdgeCircles(k=2), Windows(32))
         self.passages = GraphBuilder(documents, tokens, statistics, passages=Windows(32))

@@ -69,7 +69,7 @@ def documents_of(lengths, seed):
 def test_the_same_scores(kind, lengths, seed, budget, data):
     model, tokens, parts = model_of(kind)
     documents = documents_of(lengths, seed)
-    statistics = TermStatistics.count((tokens.document(d) for d in documents.values()), tokens.vocab_size)
+    statistics = TermStatistics.of(tokens, documents)
     builder = GraphBuilder(documents, tokens, statistics, **parts)
     asked = data.draw(
         st.lists(st.tuples(st.sampled_from(sorted(QUERIES)), st.sampled_from(sorted(documents))), min_size=1)

@@ -41,7 +41,7 @@ def program(folder):
     words = lambda n: " ".join(f"w{i}" for i in torch.randint(0, 195, (n,), generator=generator))  # noqa: E731
     documents = {f"d{i:02}": Document(f"d{i:02}", words(10 * i)) for i in range(20)}  # d00 is empty
     tokens = Tokens(str(folder))
-    statistics = TermStatistics.count((tokens.document(d) for d in documents.values()), tokens.vocab_size)
+    statistics = TermStatistics.of(tokens, documents)
     edges = SocialEdges([StaticDistance(), StaticCentrality()])
     social = GraphBuilder(documents, tokens, statistics, edges, EdgeCircles(k=2), Windows(32))
     passages = GraphBuilder(documents, tokens, statistics, passages=Windows(32))

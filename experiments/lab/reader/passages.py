@@ -232,7 +232,7 @@ def _friends(
     """Yield (document, places): friend circles of the graphs of questions and their documents, one for a document."""
     tokens = Tokens("minilm", max_document_length=min(LONGEST, 2048))
     documents = {document_id: collection.documents[document_id] for document_id in ids}
-    statistics = TermStatistics.count(map(tokens.document, documents.values()), tokens.vocab_size)
+    statistics = TermStatistics.of(tokens, documents)
     edges = SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance()], sparsity=0.93)
     builder = GraphBuilder(documents, tokens, statistics, edges, EdgeCircles(k=k))
     first: dict[int, Question] = {}
