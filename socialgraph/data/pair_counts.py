@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save
 from torch import Tensor
 
-#: pairs of places that are counted at once
-_AT_ONCE = 1 << 22
+from socialgraph.data.files import atomic_write
+from socialgraph.errors import InputError
+
+#: word pieces whose neighbours are counted at once
+_AT_ONCE = 1 << 20
 
 
 class PairCounts:
@@ -36,26 +43,40 @@ class PairCounts:
         """Count over documents of word pieces, each ``[L]``."""
         frequency = torch.zeros(vocab_size, dtype=torch.long)
         key, count = frequency.new_empty(0), frequency.new_empty(0)
-        waiting: list[Tensor] = []
-
-        def added() -> tuple[Tensor, Tensor]:
-            """Return what is known with the pairs that wait, summed up by key."""
-            new, times = torch.unique(torch.cat(waiting), return_counts=True) if waiting else (key[:0], count[:0])
-            both, place = torch.unique(torch.cat([key, new]), return_inverse=True)
-            return both, torch.zeros_like(both).index_add_(0, place, torch.cat([count, times]))
-
-        for ids in documents:
-            for distance in range(1, min(window, len(ids) - 1) + 1):
-                one, two = ids[:-distance].long(), ids[distance:].long()
-                waiting.append(torch.minimum(one, two) * vocab_size + torch.maximum(one, two))
-                frequency += torch.bincount(one, minlength=vocab_size) + torch.bincount(two, minlength=vocab_size)
-            if sum(map(len, waiting)) > _AT_ONCE:
-                key, count = added()
-                waiting = []
-        key, count = added()
+        for text in joined(documents, window):
+            for distance in range(1, window + 1):
+                one, two = text[:-distance], text[distance:]
+                within = (one >= 0) & (two >= 0)
+                one, two = one[within], two[within]
+                frequency += torch.bincount(torch.cat([one, two]), minlength=vocab_size)
+                pairs = torch.minimum(one, two) * vocab_size + torch.maximum(one, two)
+                new, times = torch.unique(pairs, return_counts=True)
+                key, place = torch.unique(torch.cat([key, new]), return_inverse=True)
+                count = torch.zeros_like(key).index_add_(0, place, torch.cat([count, times]))
         count = torch.where(key // vocab_size == key % vocab_size, 2 * count, count)
         kept = count >= least
         return cls(key[kept], count[kept], frequency)
+
+    @classmethod
+    def kept(cls, file: Path | None, counted: Callable[[], PairCounts]) -> PairCounts:
+        """Return what a file holds; where there is none, count and write it. None: count.
+
+        Raises:
+            InputError: the file is damaged.
+        """
+        if file is None:
+            return counted()
+        if file.exists():
+            try:
+                known = load_file(file)
+                return cls(known["key"], known["count"], known["frequency"])
+            except (OSError, KeyError, SafetensorError) as error:
+                raise InputError(f"{file}: cannot be read, delete it ({error})") from error
+        counts = counted()
+        # Suppressed: in a folder of somebody else's, that may only be read, pairs are counted each time.
+        with suppress(OSError), atomic_write(file, "wb") as opened:
+            opened.write(save({"key": counts.key, "count": counts.count, "frequency": counts.frequency}))
+        return counts
 
     def __call__(self, s: Tensor, t: Tensor) -> Tensor:
         """Return n(s, t) for word pieces that broadcast; 0 for pairs that are not kept."""
@@ -67,3 +88,18 @@ class PairCounts:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.key.numel():,} pairs)"
+
+
+def joined(documents: Iterable[Tensor], window: int) -> Iterator[Tensor]:
+    """Yield documents of word pieces one after the other, many in one tensor, with ``window`` times -1 behind each."""
+    gap = torch.full((window,), -1)
+    parts: list[Tensor] = []
+    size = 0
+    for ids in documents:
+        parts += [ids.long(), gap]
+        size += len(ids)
+        if size >= _AT_ONCE:
+            yield torch.cat(parts)
+            parts, size = [], 0
+    if parts:
+        yield torch.cat(parts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -28,14 +29,20 @@ class TermStatistics:
         document_frequency: number of documents that hold each word piece, ``[V]``.
         size: number of documents N.
         texts: returns the word pieces of each document, each ``[L]``, for :meth:`pairs`; None where they are gone.
+        folder: where pair counts are kept for the next time.
     """
 
     def __init__(
-        self, document_frequency: Tensor, size: int, texts: Callable[[], Iterable[Tensor]] | None = None
+        self,
+        document_frequency: Tensor,
+        size: int,
+        texts: Callable[[], Iterable[Tensor]] | None = None,
+        folder: Path | None = None,
     ) -> None:
         self.document_frequency = document_frequency
         self.size = size
         self.texts = texts
+        self.folder = folder
         #: pair counts that were asked for, by window and least count
         self.counted: dict[tuple[int, int], PairCounts] = {}
         # Taken here, on the CPU, once, and rounded: other devices and processors differ in a logarithm's last digit.
@@ -58,7 +65,9 @@ class TermStatistics:
         if tokens.store is None:
             counted = cls.count(texts(), tokens.vocab_size)
             return cls(counted.document_frequency, counted.size, texts)
-        return cls(tokens.store.document_frequency(tokens.max_document_length), len(tokens.store), texts)
+        length = tokens.max_document_length
+        folder = tokens.store.folder / f"pairs-{length}"
+        return cls(tokens.store.document_frequency(length), len(tokens.store), texts, folder)
 
     def pairs(self, window: int = 8, least: int = 5) -> PairCounts:
         """Return how often word pieces stand near each other in the collection; counted once, when first asked.
@@ -71,13 +80,17 @@ class TermStatistics:
             OptionError: the texts are gone, as in a ranker that was saved before anyone asked.
         """
         if (window, least) not in self.counted:
-            if self.texts is None:
-                raise OptionError(
-                    f"nobody has counted which words stand within {window} places of each other, and the texts are "
-                    "gone: hand over a collection, or call ranker.count(texts)"
-                )
-            self.counted[window, least] = PairCounts.of(self.texts(), self.document_frequency.numel(), window, least)
+            file = self.folder and self.folder / f"window-{window}-least-{least}.safetensors"
+            self.counted[window, least] = PairCounts.kept(file, partial(self._count_pairs, window, least))
         return self.counted[window, least]
+
+    def _count_pairs(self, window: int, least: int) -> PairCounts:
+        if self.texts is None:
+            raise OptionError(
+                f"nobody has counted which words stand within {window} places of each other, and the texts are "
+                "gone: hand over a collection, or call ranker.count(texts)"
+            )
+        return PairCounts.of(self.texts(), self.document_frequency.numel(), window, least)
 
     def tfidf(self, ids: Tensor) -> Tensor:
         """Return the weight of each token of one document ``[L]``, float64."""

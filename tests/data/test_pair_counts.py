@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from socialgraph.data import Document, PairCounts, TermStatistics, Tokens
 from socialgraph.data.statistics import TermStatistics as Statistics
-from socialgraph.errors import OptionError
+from socialgraph.errors import InputError, OptionError
 
 TEXTS = st.lists(st.lists(st.integers(0, 6), max_size=12), max_size=6)
 
@@ -56,6 +56,19 @@ def test_a_collection_is_counted_once_as_far_as_it_is_read():
     word = torch.tensor
     assert [int(counts(word(x), word(y))) for x, y in ((copy, a), (a, file), (a, tree), (file, copy))] == [2, 1, 1, 0]
     assert statistics.pairs(window=1, least=1) is counts
+
+
+def test_counts_of_a_store_are_kept_beside_it(tmp_path):
+    texts = {"one": Document("one", "copy a file copy a file"), "two": Document("two", "copy a tree")}
+    first, again = (TermStatistics.of(Tokens.stored(texts, cache=tmp_path), texts) for _ in range(2))
+    counts = first.pairs(window=2, least=1)
+    again.texts = None  # nothing to count
+    for name in ("key", "count", "frequency"):
+        assert torch.equal(getattr(again.pairs(window=2, least=1), name), getattr(counts, name))
+    (file,) = tmp_path.rglob("*.safetensors")
+    file.write_bytes(b"torn")
+    with pytest.raises(InputError, match="cannot be read, delete it"):
+        TermStatistics.of(Tokens.stored(texts, cache=tmp_path), texts).pairs(window=2, least=1)
 
 
 def test_texts_that_are_gone_are_missed():
