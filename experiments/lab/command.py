@@ -46,6 +46,7 @@ def command(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
 
         from lab.options.commands import check_command
         from lab.options.page import register_help
+        from lab.overrides import spelled_out
 
         register_help()
         begun = False
@@ -67,6 +68,7 @@ def command(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
             os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra lets errors pass, and here they become one line
             try:
                 with one_line_errors(name):
+                    sys.argv[1:] = spelled_out(sys.argv[1:])
                     configured(config)
             except Exception as error:
                 if begun:

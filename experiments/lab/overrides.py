@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -54,3 +55,21 @@ def is_varied(argument: str) -> bool:
     except HydraException:
         return False  # Hydra says what is wrong with it
     return typed.is_sweep_override() or typed.get_key_element() in OPEN
+
+
+def spelled_out(arguments: Sequence[str]) -> list[str]:
+    """Return a command's arguments with classes of the user's own, ``partition=my_module.Mine``, as Hydra takes them.
+
+    Raises:
+        OptionError: there is no such class, or it is of another kind.
+    """
+    result = []
+    for argument in arguments:
+        key, _, value = argument.partition("=")
+        if key in OPEN and re.fullmatch(r"\w+(\.\w+)+", value):
+            from lab.product import overrides  # imports the class, and with it PyTorch
+
+            result += overrides(key, value)
+        else:
+            result.append(argument)
+    return result

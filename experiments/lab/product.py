@@ -92,10 +92,10 @@ def targets(config: Any) -> Iterator[str]:
 
 
 def overrides(key: str, value: str) -> list[str]:
-    """Return what one would type to run.py for a value of an option."""
-    loader = GlobalHydra.instance().config_loader()
+    """Return what one would type to Hydra for a value of an option."""
     if key in OPEN and "." in value:
         return own_partition(value) if key == "partition" else own_edges(value)
+    loader = GlobalHydra.instance().config_loader()
     names = loader.get_group_options(key) if key in loader.list_groups("") else None
     if names is not None and value not in names:
         what = {"partition": "partition is", "edges": "edges are"}.get(key, f"{key} is")
