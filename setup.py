@@ -1,13 +1,14 @@
-"""README.md for the package index, where a link to a file of the repository must be a whole address.
+"""Two things that pyproject.toml, where all else stands, cannot say.
 
-All else stands in pyproject.toml; the repository's address, too.
+README.md for the package index, where a link to a file of the repository must be a whole address. And experiments/,
+which an installed package has as socialgraph/experiments: ``socialgraph run`` starts the files there.
 """
 
 import re
 import tomllib
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import find_namespace_packages, setup
 
 ROOT = Path(__file__).parent
 #: the end of a Markdown link or picture, whose target is neither an address nor a place on the page
@@ -30,4 +31,9 @@ if __name__ == "__main__":
     setup(
         long_description=absolute(text, project["urls"]["Repository"], f"v{project['version']}"),
         long_description_content_type="text/markdown",
+        packages=[
+            *find_namespace_packages(include=["socialgraph*"]),
+            *(f"socialgraph.{name}" for name in find_namespace_packages(include=["experiments", "experiments.lab*"])),
+        ],
+        package_dir={"socialgraph.experiments": "experiments"},
     )

@@ -1,8 +1,12 @@
-"""The command ``socialgraph``: rank texts, look at a document. What is slow to import waits until it is needed."""
+"""The command ``socialgraph``: rank texts, look at a document, start an experiment.
+
+What is slow to import waits until it is needed.
+"""
 
 from __future__ import annotations
 
 import argparse
+import runpy
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,11 +16,19 @@ from socialgraph.errors import InputError, SocialgraphError, shown
 #: word pieces that are read of a document, and circles: as experiments/compare.py, where nothing is trained
 LENGTH, CIRCLES = 2048, 8
 
+#: commands that are a file of experiments/, which reads its own arguments
+EXPERIMENTS = {
+    "run": "rank with a few systems, untrained and trained; one table",
+    "compare": "compare partitions, edges or any options",
+}
+
 _ABOUT = """\
-Rank long documents, and look at their social graphs.
+Rank long documents, look at their social graphs, and compare systems.
 
   socialgraph rank --query "copy a file" notes.txt manual.txt
   socialgraph inspect --query "copy a file" --document library/shutil --open
+  socialgraph run recipe=bigbird
+  socialgraph compare partition=edge,node level=evidence
 """
 
 _RANK = """\
@@ -60,6 +72,9 @@ The page is one file that opens without network. docs/report.md says how to read
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program; mistakes that a user can make become one line and exit status 1."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments and arguments[0] in EXPERIMENTS:
+        return _experiment(arguments[0], arguments[1:])
     options = parser().parse_args(arguments)
     try:
         options.run(options)
@@ -85,6 +100,8 @@ def parser() -> argparse.ArgumentParser:
             description="Draw a document's social graph for a query and write it as one HTML page: the text with its "
             "circles, every word's friends, statistics, and what each circle is worth to a model.")
     )  # fmt: skip
+    for name, text in EXPERIMENTS.items():
+        commands.add_parser(name, help=text, add_help=False)  # main() starts it: its options are not read here
     return result
 
 
@@ -172,6 +189,15 @@ def _inspect(options: argparse.Namespace) -> None:
         import webbrowser
 
         webbrowser.open(path.as_uri())
+
+
+def _experiment(name: str, arguments: Sequence[str]) -> None:
+    """Do what ``python experiments/<name>.py`` does in a checkout: the file is the main program, in this folder."""
+    beside = Path(__file__).parent / "experiments"  # of an installed package; a checkout has it one floor up
+    folder = beside if beside.is_dir() else Path(__file__).parents[1] / "experiments"
+    sys.argv = [str(folder / f"{name}.py"), *arguments]
+    sys.path.insert(0, str(folder))
+    runpy.run_path(sys.argv[0], run_name="__main__")
 
 
 def _stop(message: str) -> None:

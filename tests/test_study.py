@@ -42,7 +42,6 @@ def test_the_core(path):
     ("typed", "message"),
     [
         (["rows=[bm26]"], r"the study has no row 'bm26'; there are: bm25, ql, "),
-        (["collections=[pydocs]"], "the study has no collection 'pydocs'; there are: wtq, fairytale"),
     ],
 )
 def test_options_that_do_not_exist(path, typed, message):

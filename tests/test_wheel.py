@@ -1,6 +1,7 @@
 """The wheel holds all that the package reads, and nothing else; the package index takes it and the sources."""
 
 import email
+import os
 import re
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from commands import WORDS, typed_for_tales, write_tales
 
 ROOT = Path(__file__).parents[1]
 
@@ -39,26 +41,82 @@ def wheel(made):
     return file
 
 
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory):
+    """A folder in which pip has installed the wheel, without what it depends on."""
+    place = tmp_path_factory.mktemp("installed")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", place, wheel]
+    done = subprocess.run(pip, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return place
+
+
+@pytest.fixture
+def called(installed, tmp_path, monkeypatch):
+    """What calls the installed command ``socialgraph`` in a folder without a repository."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*typed):
+        program = [sys.executable, installed / "bin" / "socialgraph", *typed]
+        environment = os.environ | {"PYTHONPATH": str(installed), "PYTHONDONTWRITEBYTECODE": "1"}
+        return subprocess.run(program, capture_output=True, text=True, env=environment)
+
+    return call
+
+
 def test_every_file_of_the_package_is_in_the_wheel(wheel):
-    files = (file for file in (ROOT / "socialgraph").rglob("*") if file.is_file() and "__pycache__" not in file.parts)
+    def files(folder, pattern="*"):
+        found = (ROOT / folder).rglob(pattern)
+        return {str(file.relative_to(ROOT)) for file in found if file.is_file() and "__pycache__" not in file.parts}
+
+    experiments = files("experiments", "*.py") | files("experiments/conf")
     with zipfile.ZipFile(wheel) as archive:
         inside = {name for name in archive.namelist() if ".dist-info/" not in name}
-    assert inside == {str(file.relative_to(ROOT)) for file in files}
+    assert inside == files("socialgraph") | {f"socialgraph/{name}" for name in experiments}
 
 
-def test_it_works_without_the_repository(wheel, tmp_path):
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(tmp_path / "installed")
+def test_it_works_without_the_repository(installed, tmp_path):
     code = (
         "import socialgraph\nfrom socialgraph import Ranker\nprint(socialgraph.__file__)\n"
         "print(Ranker.from_recipe('socialformer-node', partition='metis', document_length=99))"
     )
-    program = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(tmp_path / 'installed')!r})\n{code}"]
+    program = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(installed)!r})\n{code}"]
     done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     file, ranker = done.stdout.splitlines()
-    assert Path(file).is_relative_to(tmp_path)
+    assert Path(file).is_relative_to(installed)
     assert "Metis(k=4, max_size=128, seed=0)" in ranker
+
+
+@pytest.mark.parametrize("command", ["run", "compare"])
+def test_its_experiments_explain_themselves(called, command, tmp_path):
+    here = subprocess.run([sys.executable, ROOT / "experiments" / f"{command}.py", "--help"], cwd=tmp_path,
+        capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)})  # fmt: skip
+    there = called(command, "--help")
+    assert (there.returncode, there.stdout) == (0, here.stdout), there.stderr
+    assert "socialformer-edge" in there.stdout
+    wrong = called(command, "sed=1")
+    assert (wrong.returncode, wrong.stderr) == (1, "error: no option is called sed; did you mean seed?\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_its_experiments_write_where_they_are_called(called, installed, tmp_path):
+    tales = tmp_path / "tales"
+    write_tales(tales)
+    (tales / "evidence.tsv").write_text(
+        "qid\tdoc_id\tstart_tok\tend_tok\n" + "".join(f"q-{word}\td-{word}\t4\t8\n" for word in WORDS)
+    )
+    before = set(installed.rglob("*"))
+    typed = [*typed_for_tales(tales), "document_length=64"]
+    ran = called("run", *typed, "rows=[bm25,socialformer-node]", "hydra.run.dir=out")
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    assert (tmp_path / "out" / "table.md").read_text() in ran.stdout
+    assert "| Socialformer-node | " in ran.stdout
+    compared = called("compare", *typed, "level=evidence", "partition=edge,node")
+    assert compared.returncode == 0, compared.stderr[-2000:]
+    table = (tmp_path / "experiments" / "results" / "tales" / "test" / "compare" / "evidence" / "table.md").read_text()
+    assert [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("| ")][1:3] == ["edge", "node"]
+    assert set(installed.rglob("*")) == before
 
 
 def test_the_readme_on_the_package_index_leads_somewhere(wheel):

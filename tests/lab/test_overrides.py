@@ -1,0 +1,67 @@
+"""Options as they are typed: classes of the user's own."""
+
+import sys
+
+import pytest
+from commands import EXPERIMENTS
+
+from socialgraph.errors import OptionError
+
+
+@pytest.fixture(autouse=True)
+def _path(monkeypatch):
+    monkeypatch.syspath_prepend(str(EXPERIMENTS))
+
+MODULE = """
+from socialgraph.edges import SocialEdges, Uniform
+from socialgraph.partition import Windows
+
+class Mine(Windows): pass
+class Friends(Uniform): pass
+class Sampler(SocialEdges): pass
+"""
+
+
+@pytest.fixture
+def own_module(tmp_path, monkeypatch):
+    (tmp_path / "own_module.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield
+    sys.modules.pop("own_module", None)
+
+
+@pytest.mark.usefixtures("own_module")
+def test_a_class_of_ones_own_is_spelled_out():
+    from lab.overrides import spelled_out
+
+    typed = ["recipe=maxp", "partition=own_module.Mine", "edges=own_module.Friends", "edges.sparsity=0.9"]
+    assert spelled_out(typed) == [
+        "recipe=maxp", "partition._target_=own_module.Mine",
+        "edges=random", "~edges.patterns.uniform", "+edges.patterns.own._target_=own_module.Friends",
+        "edges.sparsity=0.9",
+    ]  # fmt: skip
+    assert spelled_out(["edges=own_module.Sampler"]) == ["edges=random", "edges._target_=own_module.Sampler"]
+
+
+def test_what_is_no_class_stays():
+    from lab.overrides import spelled_out
+
+    typed = ["partition=node", "edges.sparsity=0.9", "data.path=a.b", "--help", "partition=edge,own_module.Mine"]
+    assert spelled_out(typed) == typed
+
+
+@pytest.mark.usefixtures("own_module")
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("partition=own_module.Mne", "has no Mne; did you mean Mine"),
+        ("partition=own_module.Friends", "Friends is no subclass of Partition"),
+        ("edges=own_module.Mine", "Mine is no subclass of Pattern or EdgeSampler"),
+        ("partition=nowhere.Mine", "No module named 'nowhere'"),
+    ],
+)
+def test_what_is_mistyped_is_told(typed, told):
+    from lab.overrides import spelled_out
+
+    with pytest.raises(OptionError, match=told):
+        spelled_out([typed])
