@@ -14,9 +14,9 @@ from lab.command import begin, loading, one_line_errors
 begin()
 
 EXAMPLES = """\
-  python experiments/data.py wtq
-  python experiments/data.py fairytale covidqa
-  python experiments/data.py fairytale --source path/to/FairytaleQAData     (where there is no network)
+  socialgraph data wtq
+  socialgraph data fairytale covidqa
+  socialgraph data fairytale --source path/to/FairytaleQAData     (where there is no network)
 The cache is ~/.cache/socialgraph; SOCIALGRAPH_CACHE names another folder."""
 
 

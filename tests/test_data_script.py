@@ -42,7 +42,7 @@ def test_a_collection_that_is_not_built_names_the_one_command(name, tmp_path, mo
     cause = caught.value.__cause__
     assert isinstance(cause, InputError)
     missing = tmp_path / "collections" / name
-    assert str(cause) == f"{missing}: no such folder; to build it, once: python experiments/data.py {name}"
+    assert str(cause) == f"{missing}: no such folder; to build it, once: socialgraph data {name}"
 
 
 @pytest.mark.parametrize("name", ["wtq", "fairytale", "covidqa"])
