@@ -13,7 +13,7 @@ run: $(VENV)/.run ## rank the documentation of Python with five systems, untrain
 
 # one thread for each worker: several workers on the same cores would wait for each other
 test: $(VENV)/.test ## all tests
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 8
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal
 
 lint: $(VENV)/.test ## style and types
 	$(BIN)/ruff check .

@@ -17,7 +17,7 @@ def main(config: DictConfig) -> None:
     """Execute the runs that are not finished, level by level, and write the table of each as soon as it is there."""
     from lab.comparison import Comparison
     from lab.describe import try_graph
-    from lab.execute import execute_all
+    from lab.execute import check_all, execute_all
     from lab.levels.runs import can_be_read, level_runs, levels_of, sections, settings_of
     from lab.plan import own_options, results_folder
     from lab.plots import draw_quality_and_cost, draw_quality_and_sequences
@@ -29,8 +29,9 @@ def main(config: DictConfig) -> None:
     rows = product_rows(config.varied, own_options(config))
     baseline, folder = baseline_of(rows, config.baseline), results_folder(config) / plain(config.name)
     tasks = Tasks()
-    for level in levels_of(config):
-        runs = level_runs(config, level, rows, folder)
+    planned = {level: level_runs(config, level, rows, folder) for level in levels_of(config)}
+    check_all([run for runs in planned.values() for run in runs])
+    for level, runs in planned.items():
         if not can_be_read(level, config, runs[0], tasks):
             continue
         for run in runs:  # a mistake shows before hours of training

@@ -9,7 +9,8 @@ import argparse
 import logging
 from pathlib import Path
 
-from lab.command import begin, loading, one_line_errors
+from lab.command import begin, loading
+from lab.mistakes import one_line_errors
 
 begin()
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from lab.command import begin, loading, one_line_errors
+from lab.command import begin, loading
+from lab.mistakes import one_line_errors
 
 begin()
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import argparse
 
-from lab.command import begin, loading, one_line_errors
+from lab.command import begin, loading
+from lab.mistakes import one_line_errors
 
 begin()
 

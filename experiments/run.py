@@ -18,7 +18,7 @@ from omegaconf import DictConfig, OmegaConf
 def main(config: DictConfig) -> None:
     """Rank with every row as it is, then train and rank again; what is finished in the folder is not done again."""
     from lab.comparison import Comparison
-    from lab.execute import execute_all, learns, log
+    from lab.execute import check_all, execute_all, learns, log
     from lab.plan import Row, composed, named_run, typed_for_rows
     from lab.plots import draw_graph
     from lab.report import lines_of, write_table
@@ -36,6 +36,7 @@ def main(config: DictConfig) -> None:
         runs += [named_run(Row(name), learned, **places, keep_model=True)] if learns(learned) else []
         untrained.append(runs[0])
         trained.append(runs[-1])
+    check_all([*untrained, *trained])
     for runs in (untrained, trained):
         execute_all(runs, tasks)
         write_table(Comparison(config, lines_of(runs, untrained)), runs[0].config, folder, "table")

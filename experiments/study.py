@@ -15,12 +15,13 @@ def main(config: DictConfig) -> None:
     """Execute what is not finished, as far as time allows, and write tables and figures."""
     from lab.by_query import write_sections
     from lab.comparison import Comparison
-    from lab.execute import execute_all, log
+    from lab.execute import check_all, execute_all, log
     from lab.report import lines_of, write_table
     from lab.study import TimeLeft, study_runs, tables_of
     from lab.task import Tasks
 
     runs, tasks = study_runs(config), Tasks()
+    check_all(runs)
     execute_all(runs, tasks, TimeLeft(runs, config.minutes).is_enough)
     left = sum(run.finished() is None for run in runs)
     log.info("%d of %d runs are finished%s", len(runs) - left, len(runs), "; call again for the rest" * (left > 0))

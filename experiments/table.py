@@ -14,7 +14,7 @@ from omegaconf import DictConfig
 def main(config: DictConfig) -> None:
     """Execute the runs that are not finished, and write the table of those that are."""
     from lab.comparison import Comparison
-    from lab.execute import execute_all
+    from lab.execute import check_all, execute_all
     from lab.plan import composed, named_run, results_folder, selected, table_rows, typed_for_rows
     from lab.report import lines_of, write_table
     from lab.store import Store
@@ -27,7 +27,9 @@ def main(config: DictConfig) -> None:
             one = composed([measured, *config.size.overrides, *row.overrides, *typed, f"seed={seed}"], row.name)
             runs.append(named_run(row, one, folder, keep_model=config.keep_models))
     wanted = selected(rows, config.rows, config.table.name)
-    execute_all([run for run in runs if run.row in wanted], Tasks())
+    chosen = [run for run in runs if run.row in wanted]
+    check_all(chosen)
+    execute_all(chosen, Tasks())
     write_table(Comparison(config, lines_of(runs)), runs[0].config, folder, config.table.name)
     if config.pack:
         Store(folder).pack()

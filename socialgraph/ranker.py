@@ -21,7 +21,8 @@ from socialgraph.errors import OptionError
 from socialgraph.nn.hub_ranker import HubRanker
 from socialgraph.partition import Partition
 from socialgraph.recipes.build import Parts, build, imported, spec_of
-from socialgraph.recipes.compose import compose_recipe, quoted
+from socialgraph.recipes.compose import compose_recipe
+from socialgraph.recipes.typed import quoted
 from socialgraph.texts import Text, Texts, as_document, as_documents, as_queries
 
 if TYPE_CHECKING:

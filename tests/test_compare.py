@@ -2,10 +2,10 @@
 
 import csv
 import json
-import subprocess
 import sys
 from pathlib import Path
 
+import children
 import pytest
 from commands import EXPERIMENTS, call, configured
 from hydra import initialize_config_dir
@@ -227,8 +227,7 @@ def test_every_partition_takes_what_a_comparison_gives(hydra, name, caplog):
 
 def test_the_command(workshop, tmp_path):
     def call(*arguments):
-        command = [sys.executable, str(EXPERIMENTS / "compare.py"), *arguments, f"hydra.run.dir={tmp_path / 'out'}"]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        return children.run(EXPERIMENTS / "compare.py", *arguments, f"hydra.run.dir={tmp_path / 'out'}", cwd=tmp_path)
 
     done = call("partition=my_module.Pairs,edg", *workshop)
     assert (done.returncode, done.stderr.strip().splitlines()[-1]) == (

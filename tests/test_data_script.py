@@ -1,10 +1,8 @@
 """experiments/data.py builds, data=<name> finds it by itself, and data=hub takes a folder in the hub's layout."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
+import children
 import pytest
 from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
@@ -29,9 +27,7 @@ def configured(*overrides):
 
 
 def data(*typed, **environment):
-    command = [sys.executable, str(ROOT / "experiments" / "data.py"), *map(str, typed)]
-    settings = os.environ | {"PYTHONPATH": str(ROOT)} | environment
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, env=settings)
+    return children.run(ROOT / "experiments" / "data.py", *typed, **environment)
 
 
 @pytest.mark.parametrize("name", ["wtq", "fairytale", "covidqa"])

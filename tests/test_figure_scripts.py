@@ -2,10 +2,10 @@
 
 import importlib
 import json
-import subprocess
 import sys
 from pathlib import Path
 
+import children
 import pytest
 from omegaconf import OmegaConf
 
@@ -120,8 +120,7 @@ def test_figure6(tales, tmp_path, run):
 
 @pytest.mark.parametrize("figure", ["4", "5", "6"])
 def test_help_teaches(figure, tmp_path):
-    command = [sys.executable, EXPERIMENTS / "figures.py", figure, "--help"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    done = children.run(EXPERIMENTS / "figures.py", figure, "--help", cwd=tmp_path)
     assert done.returncode == 0
     assert f"python experiments/figures.py {figure}" in done.stdout
     assert "--output" in done.stdout

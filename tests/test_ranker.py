@@ -1,18 +1,15 @@
 """A ranker gives the scores of re-ranking, whatever its texts come as, and the same from its folder elsewhere."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
+import children
 import numpy as np
 import pytest
 import torch
 from commands import write_tales
 from transformers import BertConfig, BertForSequenceClassification
 
-import socialgraph
 from socialgraph import Ranker
 from socialgraph.data import Document, TermStatistics, Tokens, load_folder
 from socialgraph.errors import InputError, OptionError
@@ -201,11 +198,10 @@ def test_another_process_gives_the_same_bits(tales, collection, tmp_path):
     one = ranker(tales).count(collection)
     one.save_pretrained(tmp_path / "saved")
     (tmp_path / "asked.json").write_text(json.dumps(["w1 w2 w20", TEXTS]))
-    command = [sys.executable, "-c", PROGRAM, str(tmp_path / "saved"), str(tmp_path / "asked.json")]
+    (tmp_path / "program.py").write_text(PROGRAM)
     (tales / "bert").rename(tales / "gone")  # nothing outside of the folder is needed
     try:
-        environment = os.environ | {"PYTHONPATH": str(Path(socialgraph.__file__).parents[1])}
-        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
+        done = children.run(tmp_path / "program.py", tmp_path / "saved", tmp_path / "asked.json", cwd=tmp_path)
     finally:
         (tales / "gone").rename(tales / "bert")
     assert done.returncode == 0, done.stderr

@@ -1,13 +1,11 @@
 """experiments/run.py as a user calls it, and the code in the README."""
 
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
+import children
 import pytest
 import torch
 
@@ -46,10 +44,8 @@ class Pairs(Partition):
 
 
 def run(folder, *arguments, **environment):
-    return subprocess.run(
-        [sys.executable, str(ROOT / "experiments" / "run.py"), *arguments, f"hydra.run.dir={folder / 'out'}"],
-        env={**os.environ, **environment}, cwd=folder, capture_output=True, text=True, timeout=600,
-    )  # fmt: skip
+    program = ROOT / "experiments" / "run.py"
+    return children.run(program, *arguments, f"hydra.run.dir={folder / 'out'}", cwd=folder, **environment)
 
 
 def test_ms_marco_formats_and_a_partition_of_ones_own(shared, tmp_path, monkeypatch):

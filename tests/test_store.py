@@ -1,10 +1,8 @@
 """experiments/lab/store.py: what a process was writing when it was killed is gone after the next one."""
 
-import os
 import signal
-import subprocess
-import sys
 
+import children
 import pytest
 from commands import EXPERIMENTS
 
@@ -52,9 +50,9 @@ def folder(tmp_path, monkeypatch):
 
 def die(folder, inside):
     """Let a process die in a folder; return what it leaves."""
-    paths = os.pathsep.join([str(EXPERIMENTS), *filter(None, [os.environ.get("PYTHONPATH")])])
-    command = [sys.executable, "-c", DIES, str(folder), inside]
-    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True)
+    program = folder.parent / "dies.py"
+    program.write_text(DIES)
+    done = children.run(program, folder, inside)
     assert done.returncode == -signal.SIGKILL, done.stderr
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
 

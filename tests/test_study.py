@@ -1,11 +1,9 @@
 """experiments/study.py: which runs it has, and the command."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 
+import children
 import pytest
 from commands import EXPERIMENTS
 from studies import planned
@@ -44,7 +42,6 @@ def test_the_core(path):
     ("typed", "message"),
     [
         (["rows=[bm26]"], r"the study has no row 'bm26'; there are: bm25, ql, "),
-        (["collections=[pydocs]"], "the study has no collection 'pydocs'; there are: wtq, fairytale"),
     ],
 )
 def test_options_that_do_not_exist(path, typed, message):
@@ -54,8 +51,7 @@ def test_options_that_do_not_exist(path, typed, message):
 
 def test_the_command(budget, tmp_path):
     def typed(*options):
-        command = [sys.executable, str(EXPERIMENTS / "study.py"), *options, f"hydra.run.dir={tmp_path / 'out'}"]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        return children.run(EXPERIMENTS / "study.py", *options, f"hydra.run.dir={tmp_path / 'out'}", cwd=tmp_path)
 
     done = typed("--help")
     for words in ("size: cpu", "minutes=10", "collections=[wtq,fairytale]"):
@@ -69,7 +65,7 @@ def test_the_command(budget, tmp_path):
 
 
 def test_two_processes_write_the_study_of_one(budget, tiny_bert, tmp_path):
-    """torchrun: the same runs and tables' measures; without dropout two draw nothing that one would not."""
+    """As torchrun starts them: the same runs and measures; without dropout two draw nothing that one would not."""
     rows = ["rows=[bm25,parade,socialformer-edge]", "+trainer.arguments.gradient_accumulation_steps=2"]
     rows += ["trainer.groups=8", "data.queries.test=2", "data.queries.dev=2"]
     bert = shutil.copytree(tiny_bert[0], tmp_path / "bert")
@@ -77,17 +73,14 @@ def test_two_processes_write_the_study_of_one(budget, tiny_bert, tmp_path):
     (bert / "config.json").write_text(json.dumps(bert_config | {"hidden_dropout_prob": 0.0}))
     rows += [f"model.backbone={bert}"]
     rest = [one for one in budget if one.split("=")[0] not in ("model.backbone", "results", "work")]
-    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    for name, how in (("one", []), ("two", torchrun)):
+    for count, name in enumerate(("one", "two"), start=1):
         typed = [*rest, *rows, f"results={tmp_path / name}", f"work={tmp_path / name / 'work'}"]
         typed += [f"hydra.run.dir={tmp_path / name / 'out'}"]
-        done = subprocess.run(
-            [sys.executable, *how, str(EXPERIMENTS / "study.py"), *typed], cwd=tmp_path, capture_output=True,
-            text=True, timeout=600, env={**os.environ, "OMP_NUM_THREADS": "1"},
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr[-3000:]
-        assert done.stdout.count("wtq, split test:") == 1
-        assert done.stdout.count("3 of 3 runs are finished") == 1
+        done = children.run_together(count, EXPERIMENTS / "study.py", *typed, cwd=tmp_path)
+        assert [one.returncode for one in done] == [0] * count, [one.stderr[-3000:] for one in done]
+        said = "".join(one.stdout for one in done)
+        assert said.count("wtq, split test:") == 1
+        assert said.count("3 of 3 runs are finished") == 1
     for split in ("test", "test_bal"):
         one, two = (tmp_path / name / "wtq" / split for name in ("one", "two"))
         assert len(list(one.glob("*.run.gz"))) == 3

@@ -2,10 +2,9 @@
 
 import csv
 import json
-import subprocess
-import sys
 import zipfile
 
+import children
 import pytest
 from commands import EXPERIMENTS, call, configured, typed_for_tales, write_tales
 from hydra import compose, initialize_config_dir
@@ -183,8 +182,7 @@ def test_every_row_is_something_to_type(hydra, table, size):
 
 def test_the_command(tales, tmp_path):
     def typed(*arguments):
-        command = [sys.executable, str(EXPERIMENTS / "table.py"), *arguments, f"hydra.run.dir={tmp_path / 'out'}"]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        return children.run(EXPERIMENTS / "table.py", *arguments, f"hydra.run.dir={tmp_path / 'out'}", cwd=tmp_path)
 
     done = typed(*tales, "rows=[bm25]")
     assert done.returncode == 0, done.stderr[-3000:]

@@ -27,7 +27,7 @@ from lab.describe import describe_graphs
 from lab.levels import evidence, reading
 from lab.memory import PeakMemory
 from lab.options.classes import check_parts
-from lab.plan import Run
+from lab.plan import Run, by_row
 from lab.recipe import Ranked, Recipe, check_own_classes, check_training, device, rerank, train
 from lab.store import Store, Training, Unfinished, locked, plain
 from lab.task import Task, Tasks, rank_by_first_stage
@@ -57,23 +57,38 @@ def execute_all(runs: Sequence[Run], tasks: Tasks, may_begin: Callable[[Run], bo
     Raises:
         OutputError: a run that was launched elsewhere did not end; what the others have finished stands.
     """
-    waiting = processes.from_first([number for number, run in enumerate(runs) if run.finished() is None])
-    checked: set[str] = set()
-    for run in [runs[number] for number in waiting]:  # a mistake in any of them shows before the first one is executed
-        recipe = Recipe(run.config.recipe)
-        if run.row.name not in checked:
-            check_parts(OmegaConf.to_container(run.config.data, resolve=True), "data")
-            check_own_classes(recipe)
-            if not recipe.is_first_stage and run.kind not in LEVELS:
-                check_training(recipe, run.config)
-            checked.add(run.row.name)
+    waiting = unfinished(runs)
     launcher = HydraConfig.get().launcher if HydraConfig.initialized() else None
     if launcher is not None and not launcher._target_.endswith("BasicLauncher"):
-        launch([runs[number] for number in waiting])
+        launch(waiting)
         return
-    for place, number in enumerate(waiting, 1):
-        if may_begin(runs[number]):
-            execute(runs[number], tasks, f"[{place}/{len(waiting)}] ")
+    for place, run in enumerate(waiting, 1):
+        if may_begin(run):
+            execute(run, tasks, f"[{place}/{len(waiting)}] ")
+
+
+def unfinished(runs: Sequence[Run]) -> list[Run]:
+    """Return the runs that are not finished, in every process the same."""
+    waiting = processes.from_first([number for number, run in enumerate(runs) if run.finished() is None])
+    return [runs[number] for number in waiting]
+
+
+def check_all(runs: Sequence[Run]) -> None:
+    """Make what the unfinished runs are made of, so that a mistake in any shows before the first one is executed.
+
+    Runs of one row have the same classes, which are tried once.
+
+    Raises:
+        LawError: a class of the user's own breaks a law that the rest relies on.
+        OptionError: an option that a class or the training library does not take.
+    """
+    for some in by_row(unfinished(runs)).values():
+        run = next((run for run in some if run.kind not in LEVELS), some[0])
+        recipe = Recipe(run.config.recipe)
+        check_parts(OmegaConf.to_container(run.config.data, resolve=True), "data")
+        check_own_classes(recipe)
+        if not recipe.is_first_stage and run.kind not in LEVELS:
+            check_training(recipe, run.config)
 
 
 def launch(runs: Sequence[Run]) -> None:

@@ -1,15 +1,20 @@
-"""Options as they are typed, ``partition.k=4``, before there is a configuration."""
+"""Options as they are typed, ``partition.k=4``, also those that name a class of the user's own."""
 
 from __future__ import annotations
 
+import difflib
+import importlib
+import inspect
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
 from socialgraph.errors import OptionError
+from socialgraph.recipes.typed import quoted
 
 #: groups that are varied even with a single value, and that take a class of the user's own
 OPEN = ("partition", "edges")
@@ -31,11 +36,6 @@ def subject(override: str) -> str:
 def latest(overrides: Iterable[str]) -> list[str]:
     """Return the overrides without those that a later one on the same matter replaces."""
     return list({subject(override): override for override in overrides}.values())
-
-
-def quoted(value: Any) -> str:
-    """Return a value as Hydra's command line takes it, whatever is in it."""
-    return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def as_option(arguments: Sequence[str]) -> list[str]:
@@ -67,9 +67,65 @@ def spelled_out(arguments: Sequence[str]) -> list[str]:
     for argument in arguments:
         key, _, value = argument.partition("=")
         if key in OPEN and re.fullmatch(r"\w+(\.\w+)+", value):
-            from lab.product import overrides  # imports the class, and with it PyTorch
-
-            result += overrides(key, value)
+            result += overrides(key, value)  # imports the class, and with it PyTorch
         else:
             result.append(argument)
     return result
+
+
+def overrides(key: str, value: str) -> list[str]:
+    """Return what one would type to Hydra for a value of an option."""
+    if key in OPEN and "." in value:
+        return own_partition(value) if key == "partition" else own_edges(value)
+    loader = GlobalHydra.instance().config_loader()
+    names = loader.get_group_options(key) if key in loader.list_groups("") else None
+    if names is not None and value not in names:
+        what = {"partition": "partition is", "edges": "edges are"}.get(key, f"{key} is")
+        raise OptionError(f"no {what} called {value!r}; {suggestion(value, names)}")
+    return [f"{key}={value}"]
+
+
+def own_partition(name: str) -> list[str]:
+    """Return the overrides for a partition by module and class; of the default's options it gets those it takes."""
+    from socialgraph.partition import Partition
+
+    imported("partition", name, Partition)
+    return [f"partition._target_={name}"]
+
+
+def own_edges(name: str) -> list[str]:
+    """Return the overrides for edges by module and class: a pattern alone in SocialEdges, or a sampler as it is."""
+    from socialgraph.edges import EdgeSampler, Pattern
+
+    kind = imported("edges", name, Pattern, EdgeSampler)
+    if issubclass(kind, Pattern):
+        return ["edges=random", "~edges.patterns.uniform", f"+edges.patterns.own._target_={name}"]
+    options = inspect.signature(kind).parameters
+    left_out = [f"~edges.{option}" for option in ("patterns", "weights", "sparsity") if option not in options]
+    return ["edges=random", f"edges._target_={name}", *left_out]
+
+
+def imported(key: str, name: str, *kinds: type) -> type[Any]:
+    """Return a class by module and name.
+
+    Raises:
+        OptionError: no such module or class, or one of another kind.
+    """
+    module, _, attribute = name.rpartition(".")
+    try:
+        kind = getattr(importlib.import_module(module), attribute, None)
+    except ModuleNotFoundError as error:
+        raise OptionError(f"{key}={name}: {error}; is it in this folder, or installed?") from error
+    if kind is None:
+        there = [item for item, value in vars(importlib.import_module(module)).items() if isinstance(value, type)]
+        raise OptionError(f"{key}={name}: {module} has no {attribute}; {suggestion(attribute, there)}")
+    if not (isinstance(kind, type) and issubclass(kind, kinds)):
+        wanted = " or ".join(kind.__name__ for kind in kinds)
+        raise OptionError(f"{key}={name}: {attribute} is no subclass of {wanted}")
+    return kind
+
+
+def suggestion(name: str, names: Sequence[str]) -> str:
+    """Return what one may have meant."""
+    near = difflib.get_close_matches(name, names, n=1)
+    return f"did you mean {near[0]}?" if near else f"there are: {', '.join(names) or 'none'}"

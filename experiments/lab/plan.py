@@ -14,7 +14,7 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from lab.command import whole_message
+from lab.mistakes import whole_message
 from lab.options import groups
 from lab.options.kinds import check_config
 from lab.overrides import latest, subject
@@ -66,6 +66,14 @@ class Run:
         """Return its JSON for each test split, or None."""
         values = {split: value for split, (value, _) in self.found().items() if value is not None}
         return values if len(values) == len(self.folders) else None
+
+
+def by_row(runs: Iterable[Run]) -> dict[Row, list[Run]]:
+    """Return row -> its runs."""
+    rows: dict[Row, list[Run]] = {}
+    for run in runs:
+        rows.setdefault(run.row, []).append(run)
+    return rows
 
 
 def named_run(

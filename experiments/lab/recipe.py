@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +26,7 @@ from socialgraph.ranker import Ranker
 from socialgraph.ranking import processes
 from socialgraph.ranking.checkpoints import last_whole, step
 from socialgraph.ranking.journal import finished as finished_batches
-from socialgraph.recipes.build import Parts, build
+from socialgraph.recipes.build import PARTS, Parts, build, build_named
 from socialgraph.recipes.compose import merged, taken
 from socialgraph.recipes.stages import stages
 from socialgraph.testing import check_model, check_partition, check_pattern
@@ -47,8 +48,10 @@ class Recipe:
         self.config = config
         values: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]
         self.values = {**values, **merged(config)}
-        check_parts(self.values, "recipe")
-        self.parts = Parts.of(self.values)
+        self.typed = {name: typed_as(config, name) for name in (*PARTS, "model", "first_stage")}
+        for name, option in self.typed.items():
+            check_parts(self.values[name], option)
+        self.parts = Parts.of(self.values, typed=self.typed)
         kind = type(self.parts.circles).__name__.removesuffix("Circles").lower()  # "edge" for EdgeCircles, and so on
         self.name = str(config.name).replace("{circles}", kind)
 
@@ -60,7 +63,7 @@ class Recipe:
         """
         if self.values["model"] is None:
             raise OptionError("recipe.model and recipe.first_stage are null: nothing ranks")
-        return build(self.values["model"])
+        return build_named(self.values["model"], self.typed["model"])
 
     def ranker(
         self, config: DictConfig, model: torch.nn.Module, builder: GraphBuilder, groups: TrainingGroups, task: Task,
@@ -88,6 +91,13 @@ class Recipe:
         documents = task.collection.documents
         options = {"seed": config.seed, "device": device(), "cache": cache, "check": config.check}
         return self.parts.builder(documents, tokens, statistics, **options)
+
+
+def typed_as(recipe: DictConfig, part: str) -> str:
+    """Return the option by which the user names a part of a recipe: "partition" where circles are ``${partition}``."""
+    written = str(OmegaConf.to_container(recipe, resolve=False)[part])  # type: ignore[index, call-overload]
+    group = re.fullmatch(r"\$\{(\w+)\}", written)
+    return group[1] if group else f"recipe.{part}"
 
 
 def check_own_classes(recipe: Recipe) -> None:

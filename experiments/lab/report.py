@@ -18,7 +18,7 @@ from omegaconf import DictConfig
 
 from lab.columns import COLUMNS, NOTES, Column
 from lab.comparison import Comparison, Line
-from lab.plan import Row, Run
+from lab.plan import Run, by_row
 from lab.store import plain, write_text
 from socialgraph.ranking import processes
 
@@ -42,14 +42,6 @@ def lines_of(runs: Iterable[Run], untrained: Iterable[Run] = (), split: str | No
     if left_out:
         log.info("not finished under this configuration, so not in the table: %s", ", ".join(left_out))
     return [line for line in lines if line.seeds]
-
-
-def by_row(runs: Iterable[Run]) -> dict[Row, list[Run]]:
-    """Return row -> its runs."""
-    rows: dict[Row, list[Run]] = {}
-    for run in runs:
-        rows.setdefault(run.row, []).append(run)
-    return rows
 
 
 def finished_values(runs: Sequence[Run], split: str | None) -> list[dict[str, Any]]:

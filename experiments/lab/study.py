@@ -13,12 +13,12 @@ from typing import Any
 from hydra import compose
 from omegaconf import DictConfig
 
-from lab.overrides import quoted, subject
+from lab.overrides import subject
 from lab.plan import Row, Run, composed, identity, selected, table_rows, typed_for_rows
 from lab.store import plain
 from lab.task import test_splits
-from socialgraph.errors import OptionError
 from socialgraph.ranking import processes
+from socialgraph.recipes.typed import quoted
 
 log = logging.getLogger("socialgraph")
 
@@ -27,12 +27,8 @@ def study_runs(config: DictConfig) -> list[Run]:
     """Return all runs: seed after seed, so that every row is there once before any is twice.
 
     Raises:
-        OptionError: no such row or collection.
+        OptionError: no such row.
     """
-    known = config.tests
-    for data in config.collections:
-        if data not in known:
-            raise OptionError(f"the study has no collection {data!r}; there are: {', '.join(known)}")
     rows = selected(paper_rows(config), config.rows, "the study")
     return [
         study_run(config, data, row, seed) for seed in config.seeds for data in config.collections for row in rows

@@ -112,7 +112,10 @@ def draw_by_length(buckets: Sequence[Bucket], measure: str, note: str = "") -> F
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_ylabel(measure, size=9, parse_math=False)
     axes.set_xlabel("word pieces of the relevant document", size=9)
-    axes.set_ylim(bottom=0)
+    if all(mean >= 0 for bucket in buckets for mean in bucket.means.values()):
+        axes.set_ylim(bottom=0)
+    else:  # a lift may be below chance
+        axes.axhline(0, color="#444444", linewidth=0.8)
     for columns in range(min(len(systems), int(size // 2)), 0, -1):
         legend = figure.legend(frameon=False, fontsize=9, ncols=columns, loc="outside upper left")
         for text in legend.get_texts():

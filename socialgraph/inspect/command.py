@@ -33,7 +33,8 @@ from socialgraph.inspect.networkx import node_weights
 from socialgraph.inspect.report import View, report
 from socialgraph.partition import Blocks, Partition, Windows, partition_resolver
 from socialgraph.recipes.build import build
-from socialgraph.recipes.compose import compose_recipe, quoted
+from socialgraph.recipes.compose import compose_recipe
+from socialgraph.recipes.typed import quoted
 
 
 def write(options: argparse.Namespace) -> Path:

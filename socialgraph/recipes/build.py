@@ -162,6 +162,14 @@ def build(spec: Any, find: Finder = imported) -> Any:
         raise OptionError(f"{spec['_target_']}: {kind}{first_line(error)}") from error
 
 
+def build_named(spec: Any, option: str, find: Finder = imported) -> Any:
+    """Do as :func:`build`; an error begins with the option in which the description stands, if it has a name."""
+    try:
+        return build(spec, find)
+    except OptionError as error:
+        raise OptionError(f"{option}: {error}" if option else str(error)) from error
+
+
 def spec_of(value: Any) -> Any:
     """Return the description of an object from which :func:`build` makes it again.
 
@@ -218,9 +226,15 @@ class Parts:
     joint: bool
 
     @classmethod
-    def of(cls, recipe: Mapping[str, Any], find: Finder = imported) -> Parts:
-        """Make the parts of a recipe; see :func:`build` for what is raised."""
-        made = {name: build(recipe[name], find) for name in PARTS}
+    def of(cls, recipe: Mapping[str, Any], find: Finder = imported, typed: Mapping[str, str] | None = None) -> Parts:
+        """Make the parts of a recipe; see :func:`build` for what is raised.
+
+        Args:
+            recipe: its values.
+            find: gives the class behind a name.
+            typed: part -> the option by which the user names it: "partition" for circles. Errors begin with it.
+        """
+        made = {name: build_named(recipe[name], (typed or {}).get(name, ""), find) for name in PARTS}
         for name, part in made.items():
             if part is not None and not isinstance(part, PARTS[name]):
                 raise OptionError(f"{name}: {_shown(recipe[name])} is no {PARTS[name].__name__}")

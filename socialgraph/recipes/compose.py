@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from socialgraph.errors import OptionError, first_line
 from socialgraph.recipes.build import arguments, imported, options_of
+from socialgraph.recipes.typed import quoted
 
 logger = logging.getLogger("socialgraph")
 
@@ -113,10 +114,3 @@ def taken(part: Any, default: str | None = None) -> dict[str, Any]:
     if unused:
         logger.warning("%s takes no %s: left out", part._target_, ", ".join(unused))
     return {name: value for name, value in options.items() if name not in left_out}
-
-
-def quoted(value: object) -> str:
-    """Return a value as Hydra's command line takes it, whatever is in it; only a text is quoted."""
-    if not isinstance(value, str):
-        return str(value)
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -155,6 +155,13 @@ def test_a_bar_for_each_system_and_bucket():
     render(figure)
 
 
+def test_a_bar_below_zero_is_seen():
+    buckets = measures_by_length({"above": {"q": 0.2}, "below": {"q": -0.5}}, {"q": 9})
+    (axes,) = draw_by_length(buckets, "lift").axes
+    bottom, top = axes.get_ylim()
+    assert bottom < -0.5 < 0.2 < top
+
+
 @pytest.mark.parametrize(
     ("amount", "name"), [(8, "Socialformer"), (5, "untrained-random-whole-pages-and-first-passages")]
 )

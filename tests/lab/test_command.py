@@ -19,7 +19,7 @@ def composed(*overrides):
 
 
 def test_an_error_inside_a_class_is_told_whole(tiny_bert):
-    from lab.command import one_line_errors
+    from lab.mistakes import one_line_errors
     from lab.recipe import Recipe
 
     config = composed("recipe=maxp", f"model.backbone={tiny_bert[0]}", "+recipe.model.depth=3")

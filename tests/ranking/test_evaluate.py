@@ -1,7 +1,7 @@
 import math
 import subprocess
-import sys
 
+import children
 import ir_measures
 import numpy as np
 import pytest
@@ -115,9 +115,10 @@ for lowest in (-1, -2, -1000):
 """
 
 
-def test_grades_below_zero_alone_do_not_kill_the_process():
+def test_grades_below_zero_alone_do_not_kill_the_process(tmp_path):
     """The measures' library writes before its table of grades where none is 0 or more: in a process of its own."""
-    done = subprocess.run([sys.executable, "-c", ALL_NEGATIVE], capture_output=True, text=True, check=False)
+    (tmp_path / "program.py").write_text(ALL_NEGATIVE)
+    done = children.run(tmp_path / "program.py")
     assert done.returncode == 0, done.stderr[-500:]
 
 

@@ -164,6 +164,7 @@ STUDY = {
     "tables=maybe": "tables must be true or false, got 'maybe'",
     "collections=[]": "collections must be a list that is not empty",
     "collections=wtq": "collections must be a list that is not empty",
+    "collections=[pydocs]": r"collections\[0\] must be one of tests \(wtq, fairytale\), got 'pydocs'",
     "bounds=[5,2]": r"bounds must be a list that rises, each .* got \[5, 2\]",
     "bounds=[0]": r"bounds\[0\] must be a whole number from 1",
     "drawn=5": "drawn must be a list, each text, got 5",

@@ -303,7 +303,7 @@ CONFIGS = (
 def test_configurations(tiny_bert, tmp_path, monkeypatch):
     """Overrides as they are typed: the recipe's edges and circles are made, or one line says why not."""
     monkeypatch.syspath_prepend(Path(CONF).parent)
-    from lab.command import one_line_errors
+    from lab.mistakes import one_line_errors
     from lab.recipe import Recipe
 
     ledger = Ledger("configurations")

@@ -8,7 +8,6 @@ import json
 import os
 import random
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -152,29 +151,24 @@ def kill(works, name, folder, kills, chance):
             return {"kills": died, "rounds": number + 1, "batches": batches, "batches in flight": again}
 
 
-def program(kills, seed):
-    """Kill all works; print what came of it."""
-    chance = random.Random(seed)
-    with tempfile.TemporaryDirectory() as folder:
-        works = Path(folder) / "works"
-        first = fresh().Process(target=Works, args=(works,))  # the BERT and the vectors
-        first.start()
-        first.join()
-        print(json.dumps({name: kill(works, name, Path(folder) / name, kills, chance) for name in WORKS}))
+def prepare(works):
+    """Write the BERT and the vectors, in a process of its own; return their folder."""
+    first = fresh().Process(target=Works, args=(works,))
+    first.start()
+    first.join()
+    return works
 
 
 @pytest.fixture(scope="module")
-def outcome():
-    command = [sys.executable, __file__, "--kills", "4"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1800)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout.splitlines()[-1])
+def works(tmp_path_factory):
+    return prepare(tmp_path_factory.mktemp("killed") / "works")
 
 
 @pytest.mark.parametrize("name", WORKS)
-def test_killed_work_ends_as_if_nobody_had_disturbed_it(outcome, name, record_property):
-    assert outcome[name]["kills"] == 4
-    assert outcome[name]["batches"] > 20
+def test_killed_work_ends_as_if_nobody_had_disturbed_it(works, name, tmp_path, record_property):
+    came = kill(works, name, tmp_path, 4, random.Random())
+    assert came["kills"] == 4
+    assert came["batches"] > 20
     record_property("told", f"{name} killed 4 times")
 
 
@@ -183,4 +177,7 @@ if __name__ == "__main__":
     options.add_argument("--kills", type=int, default=20, help="of each work")
     options.add_argument("--seed", type=int, default=None, help="of the moments")
     given = options.parse_args()
-    program(given.kills, given.seed)
+    chance = random.Random(given.seed)
+    with tempfile.TemporaryDirectory() as place:
+        made = prepare(Path(place) / "works")
+        print(json.dumps({name: kill(made, name, Path(place) / name, given.kills, chance) for name in WORKS}))

@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+import children
 import commands
 import pytest
 import torch
@@ -29,16 +30,16 @@ def tales(tmp_path):
     return [*typed_for_tales(tmp_path / "tales"), "trainer.save_every=4", "trainer.token_budget=60"]
 
 
-def call(*command, **options):
-    return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=1800, **options)
+def torchrun(program, *typed, cwd):
+    launched = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", str(program), *typed]
+    return subprocess.run(launched, capture_output=True, text=True, timeout=1800, cwd=cwd)
 
 
 def test_two_processes_give_the_files_of_one(tales, tmp_path):
     """torchrun with two processes (gloo): the same run files, one output folder, one log, one table on the screen."""
-    launched = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", EXPERIMENTS / "run.py"]
     printed = {}
-    for name, command in (("one", [sys.executable, EXPERIMENTS / "run.py"]), ("two", launched)):
-        done = call(*command, *tales, *TWO, f"hydra.run.dir={tmp_path / name}", cwd=tmp_path)
+    for name, run in (("one", children.run), ("two", torchrun)):
+        done = run(EXPERIMENTS / "run.py", *tales, *TWO, f"hydra.run.dir={tmp_path / name}", cwd=tmp_path)
         assert done.returncode == 0, done.stderr[-3000:]
         printed[name] = done.stdout
     rankings = sorted((tmp_path / "one" / "runs").glob("*.run.gz"))
@@ -52,18 +53,18 @@ def test_two_processes_give_the_files_of_one(tales, tmp_path):
 
 
 def test_a_killed_run_goes_on_in_its_folder(tales, tmp_path):
-    command = [sys.executable, str(EXPERIMENTS / "run.py"), *tales, *TWO, "trainer.groups=40"]
-    whole = call(*command, f"hydra.run.dir={tmp_path / 'whole'}", cwd=tmp_path)
+    command = [EXPERIMENTS / "run.py", *tales, *TWO, "trainer.groups=40"]
+    whole = children.run(*command, f"hydra.run.dir={tmp_path / 'whole'}", cwd=tmp_path)
     assert whole.returncode == 0, whole.stderr[-3000:]
     folder = tmp_path / "killed"
-    running = subprocess.Popen([*command, f"hydra.run.dir={folder}"], cwd=tmp_path, stdout=-3, stderr=-3)
+    running = children.Program(*command, f"hydra.run.dir={folder}", cwd=tmp_path)
     until = time.monotonic() + 1200
     while running.poll() is None and not any(folder.glob("runs/.unfinished/*/training/checkpoint-*")):
         assert time.monotonic() < until
         time.sleep(0.01)
     running.send_signal(signal.SIGKILL)
-    assert running.wait() == -signal.SIGKILL
-    again = call(*command, f"hydra.run.dir={folder}", cwd=tmp_path)
+    assert running.wait().returncode == -signal.SIGKILL
+    again = children.run(*command, f"hydra.run.dir={folder}", cwd=tmp_path)
     assert again.returncode == 0, again.stderr[-3000:]
     assert f"going on with {folder / 'runs' / '.unfinished'}" in again.stdout
     for path in (tmp_path / "whole" / "runs").glob("*.run.gz"):
@@ -75,16 +76,16 @@ def test_two_processes_take_different_runs_of_one_folder(tales, tmp_path):
     """What another process is at is left to it; who is killed lets go of what it held, and nothing is done twice."""
     results = f"results={tmp_path / 'results'}"
     typed = [*tales, "size.short=32", "size.long=48", "rows=[bm25,parade,maxp]", "trainer.groups=60", results]
-    command = [sys.executable, str(EXPERIMENTS / "table.py"), *typed, f"hydra.run.dir={tmp_path / 'out'}"]
+    command = [EXPERIMENTS / "table.py", *typed, f"hydra.run.dir={tmp_path / 'out'}"]
     folder = tmp_path / "results" / "tales" / "test"
-    first = subprocess.Popen(command, cwd=tmp_path, stdout=-3, stderr=-3)
+    first = children.Program(*command, cwd=tmp_path)
     until = time.monotonic() + 1200
     while not any(folder.glob(".unfinished/maxp.0/training/checkpoint-*")):
         assert time.monotonic() < until
         time.sleep(0.01)
     first.send_signal(signal.SIGSTOP)  # it holds the run for as long as the other one works
     try:
-        second = call(*command, cwd=tmp_path)
+        second = children.run(*command, cwd=tmp_path)
         assert second.returncode == 0, second.stderr[-3000:]
         assert "maxp.0: another process is at it" in second.stdout
         assert {path.name for path in folder.glob("*.json")} == {"bm25.0.json", "parade.0.json"}
@@ -93,7 +94,7 @@ def test_two_processes_take_different_runs_of_one_folder(tales, tmp_path):
         first.send_signal(signal.SIGKILL)
         first.wait()
     made = {path: path.stat().st_mtime_ns for path in folder.glob("*.json")}
-    third = call(*command, cwd=tmp_path)
+    third = children.run(*command, cwd=tmp_path)
     assert "going on with" in third.stdout
     assert {path: path.stat().st_mtime_ns for path in made} == made
     assert "| BERT-MaxP |" in third.stdout

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import children
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -14,12 +15,6 @@ PROGRAM = str(Path(__file__).with_name("train_together.py"))
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
 
 
-def run(launcher, bert, out, accumulation, fatal=0):
-    out.mkdir(exist_ok=True)
-    return subprocess.run(
-        [*launcher, PROGRAM, str(bert), str(out), str(accumulation), str(fatal)],
-        capture_output=True, text=True, timeout=1800, check=False, env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +24,8 @@ def one(tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("together")
     write_bert(folder / "bert")
-    done = run([sys.executable], folder / "bert", folder / "one", 2)
+    (folder / "one").mkdir()
+    done = children.run(PROGRAM, folder / "bert", folder / "one", 2, 0)
     assert done.returncode == 0, done.stderr[-3000:]
     return folder
 
@@ -44,14 +40,15 @@ def same(one, other):
 
 
 def test_two_processes_of_torchrun_killed_and_resumed_make_the_same_run_file(one):
-    out = one / "two"
-    done = run(TORCHRUN, one / "bert", out, 1, fatal=6)
-    assert done.returncode != 0
+    bert, out = one / "bert", one / "two"
+    out.mkdir()
+    killed = [*TORCHRUN, PROGRAM, bert, out, "1", "6"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    assert subprocess.run(killed, capture_output=True, timeout=1800, env=environment).returncode != 0
     assert not (out / "run.txt").exists()
     assert {path.name for path in (out / "training").glob("checkpoint-*")} == {"checkpoint-2", "checkpoint-4"}
-    done = run(TORCHRUN, one / "bert", out, 1)
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert sorted(line for line in done.stdout.splitlines() if "is done" in line) == [
-        "process 0 of 2 is done", "process 1 of 2 is done",
-    ]  # fmt: skip
+    done = children.run_together(2, PROGRAM, bert, out, 1, 0)
+    assert [process.returncode for process in done] == [0, 0], [process.stderr[-3000:] for process in done]
+    for number, process in enumerate(done):
+        assert process.stdout.splitlines()[-1] == f"process {number} of 2 is done"
     same(one, out)

@@ -27,7 +27,7 @@ def _hydra():
 
 def told(command, typed):
     """Return the error that a command ends with, None if it goes on."""
-    from lab.command import not_begun, whole_message
+    from lab.mistakes import not_begun, whole_message
     from lab.options.commands import check_command
 
     try:
@@ -165,7 +165,8 @@ def test_options_of_the_packages_classes(typed, message):
     [
         ("data.splits.dev=nobody", "collection tales has no split 'nobody'; there are: dev, test, train"),
         ("data.retriever=null", "data.retriever is null, but tales has no candidates for dev, test, train"),
-        ("model.inter_heads=-1", "inter_heads must be a whole number of 1 or more, got -1"),
+        ("model.inter_heads=-1", "model: inter_heads must be a whole number of 1 or more, got -1"),
+        ("partition.k=0", "partition: k, the number of circles, must be at least 1, got 0"),
         ("recipe.stages={a:1}", "Socialformer has the stages ranking, got 'a'"),
         ("+trainer.arguments.fsdp=full_shard", "trainer.arguments.fsdp is not offered here"),
         ("recipe.model=null", "recipe.model and recipe.first_stage are null: nothing ranks"),

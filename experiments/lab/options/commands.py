@@ -239,11 +239,15 @@ def check_command(config: DictConfig, name: str) -> None:
     """Hold a command's configuration against its options, and the columns of its table against its measures.
 
     Raises:
-        OptionError: see :func:`lab.options.kinds.check_config`; or a column of a measure that is not measured.
+        OptionError: see :func:`lab.options.kinds.check_config`; or a column of a measure that is not measured, or a
+            collection without splits that are ranked.
     """
     check_config(config, COMMANDS[name])
     if name == "reader":
         return
+    for i, data in enumerate(config.collections if name == "study" else ()):
+        if data not in config.tests:
+            raise OptionError(f"collections[{i}] must be one of tests ({', '.join(config.tests)}), got {data!r}")
     report, measures = config.report, list(config.measures)
     wanted = {
         "differences": {

@@ -108,11 +108,22 @@ def page() -> str:
     for group, place in zip(SHARED, ("trainer.arguments", "training", "report", "size"), strict=True):
         lines += ["", f"## {group.__name__}", "", first_sentence(group)]
         lines += table(((name.removeprefix(f"{place}."), option) for name, option in flat(group)), {})
-    loader = GlobalHydra.instance().config_loader()
     lines += ["", "## Files of each group", "", "| group | files |", "|---|---|"]
-    for group in ("data", "trainer", "training", "recipe", "model", "edges", "partition", "size", "table"):
-        lines.append(f"| `{group}=` | {', '.join(loader.get_group_options(group))} |")
+    files = {group: names for name in COMMANDS for group, names in files_of(name).items()}
+    lines += [f"| `{group}=` | {', '.join(names)} |" for group, names in sorted(files.items())]
     return "\n".join(lines) + "\n"
+
+
+def files_of(command: str) -> dict[str, list[str]]:
+    """Return the files of each group that a command takes."""
+    loader = GlobalHydra.instance().config_loader()
+    chosen = compose(command, return_hydra_config=True).hydra.runtime.choices
+    return {group: loader.get_group_options(group) for group in sorted(chosen) if "/" not in group}
+
+
+def group_lines(command: str) -> str:
+    """Return a line for each group of a command, as --help shows it."""
+    return "".join(f"{group}: {', '.join(names)}\n" for group, names in files_of(command).items())
 
 
 def help_lines(command: str) -> str:
@@ -126,8 +137,9 @@ def help_lines(command: str) -> str:
 
 
 def register_help() -> None:
-    """Let ``${options:run}`` stand for these lines, in the templates of conf/."""
+    """Let ``${options:run}`` stand for these lines in the templates of conf/, and ``${groups:run}`` for the files."""
     OmegaConf.register_new_resolver("options", help_lines, replace=True)
+    OmegaConf.register_new_resolver("groups", group_lines, replace=True)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,74 @@
+"""Mistakes that a user can make, each as one line."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from hydra.errors import HydraException, MissingConfigException
+from omegaconf.errors import OmegaConfBaseException
+
+from lab.options.commands import COMMANDS
+from lab.options.kinds import names_of, unknown
+from socialgraph.errors import SocialgraphError, first_line, shown
+
+
+@contextmanager
+def one_line_errors(command: str = "run") -> Iterator[None]:
+    """Turn the mistakes that a user can make into one line and exit status 1."""
+    try:
+        yield
+    except (SocialgraphError, HydraException, OmegaConfBaseException) as error:
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, SocialgraphError):
+            cause = cause.__cause__  # hydra wraps what a class says into an error of its own
+        sys.exit(shown_error(str(cause) if cause else whole_message(error, command)))
+
+
+def shown_error(text: str) -> str:
+    """Return an error as a line of its own: what a progress bar has left on the terminal's line is wiped off."""
+    return ("\r\x1b[K" if sys.stderr.isatty() else "") + shown(f"error: {text}")
+
+
+def not_begun(error: Exception) -> str:
+    """Return why Hydra could not begin: an option of its own is wrong."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename} cannot be written ({error.strerror}): choose another folder, hydra.run.dir=..."
+    return f"Hydra could not begin: {first_line(error)}"
+
+
+def whole_message(error: Exception, command: str = "run") -> str:
+    """Return what an error of Hydra says in one line.
+
+    Args:
+        error: of Hydra or OmegaConf.
+        command: whose options may be meant.
+    """
+    first, *others = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
+        return f"there is no {error.missing_cfg_file}; there are: {', '.join(error.options)}"
+    place = re.search(r"full_key: (\S+)", f"{error}\n{error.__cause__}")
+    if match := re.match(r"Could not override '([\w.]+)'\.", first):
+        return no_option(place[1] if place else match[1], command)
+    if ", set env var" in first:  # a class that cannot be imported
+        cause: BaseException = error
+        while cause.__cause__ is not None:
+            cause = cause.__cause__
+        first = f"{first.split(', set env var')[0]} ({first_line(cause)})"
+    if first.endswith(":") and others:
+        return f"{first} {others[0]}"
+    return f"{place[1]}: {first}" if place else first
+
+
+def no_option(name: str, command: str) -> str:
+    """Return that a configuration has no option of this name, and which one may be meant."""
+    group = name.rpartition(".")[0]
+    known = [one for one in names_of(COMMANDS[command]) if one.rpartition(".")[0] == group]
+    if name in known:
+        return f"{name} is an option of another file of {group}: choose one with {group}=..."
+    if not known or group.endswith(".arguments"):
+        told = "where a class of your own, a table or the training library takes it, type"
+        return f"no option is called {name}; {told} +{name}=..."
+    return unknown(name, known)
