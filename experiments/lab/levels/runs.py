@@ -56,10 +56,11 @@ def level_runs(config: DictConfig, level: str, rows: Sequence[Row], folder: Path
         before += [f"document_length={config.size.compared}", f"++partition.k={config.size.compared_circles}"]
     else:
         before += config.levels.overrides
+    before += typed_for_rows()
     runs = []
     for row in rows:
         for seed in config.seeds:
-            one = composed([*before, *typed_for_rows(), *row.overrides, f"seed={seed}"], row.label)
+            one = composed([*before, *row.overrides, f"seed={seed}"], row.label)
             if not training and one.recipe.circles is None:
                 raise OptionError(f"{row.label} has no friend circles to look at: level=training compares systems")
             if training:
