@@ -15,9 +15,9 @@ from lab.mistakes import one_line_errors
 begin()
 
 EXAMPLES = """\
-  python experiments/data.py wtq
-  python experiments/data.py fairytale covidqa
-  python experiments/data.py fairytale --source path/to/FairytaleQAData     (where there is no network)
+  socialgraph data wtq
+  socialgraph data fairytale covidqa
+  socialgraph data fairytale --source path/to/FairytaleQAData     (where there is no network)
 The cache is ~/.cache/socialgraph; SOCIALGRAPH_CACHE names another folder."""
 
 

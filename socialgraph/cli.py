@@ -20,6 +20,7 @@ LENGTH, CIRCLES = 2048, 8
 EXPERIMENTS = {
     "run": "rank with a few systems, untrained and trained; one table",
     "compare": "compare partitions, edges or any options",
+    "data": "build a collection from its public source",
 }
 
 _ABOUT = """\

@@ -57,7 +57,7 @@ def test_help_lists_every_option(capsys):
     main([])
     assert "socialgraph rank --query" in capsys.readouterr().out
     (commands,) = (action.choices for action in parser()._actions if action.choices)
-    assert set(commands) == {"rank", "inspect", "run", "compare"}
+    assert set(commands) == {"rank", "inspect", "run", "compare", "data"}
     for name, command in commands.items():
         if name in EXPERIMENTS:  # tests/test_wheel.py: they explain themselves
             continue

@@ -33,12 +33,12 @@ def data(*typed, **environment):
 @pytest.mark.parametrize("name", ["wtq", "fairytale", "covidqa"])
 def test_a_collection_that_is_not_built_names_the_one_command(name, tmp_path, monkeypatch):
     monkeypatch.setenv("SOCIALGRAPH_CACHE", str(tmp_path))
-    with pytest.raises(Exception, match="python experiments/data") as caught:
+    with pytest.raises(Exception, match="socialgraph data") as caught:
         instantiate(configured(f"data={name}").collection)
     cause = caught.value.__cause__
     assert isinstance(cause, InputError)
     missing = tmp_path / "collections" / name
-    assert str(cause) == f"{missing}: no such folder; to build it, once: python experiments/data.py {name}"
+    assert str(cause) == f"{missing}: no such folder; to build it, once: socialgraph data {name}"
 
 
 @pytest.mark.parametrize("name", ["wtq", "fairytale", "covidqa"])

@@ -86,7 +86,7 @@ def load_folder(
     folder = Path(path)
     if not folder.is_dir():
         build = folder == built_folder(folder.name)
-        hint = f"; to build it, once: python experiments/data.py {folder.name}" if build else ""
+        hint = f"; to build it, once: socialgraph data {folder.name}" if build else ""
         raise InputError(f"{folder}: no such folder{hint}")
     documents = JsonlDocuments(_either(folder, "corpus.jsonl"), cache)
     splits = {}
