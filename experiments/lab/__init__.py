@@ -9,7 +9,7 @@ A run passes through five files:
 
     <command>.py -> plan: rows and runs, what one depends on
                  -> execute: one after the other here, or elsewhere by a launcher of Hydra;
-                             a run is loaded (task), put together (recipe), trained, re-ranked, measured
+                             a run is loaded (task), put together (recipe), trained, re-ranked, measured (outcome)
                  -> store: finished runs, what is there of unfinished ones, locks
                  -> report: columns, significance, Markdown, LaTeX, CSV
 """

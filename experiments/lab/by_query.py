@@ -12,7 +12,7 @@ from lab.comparison import Comparison, Line
 from lab.report import csv_text, markdown_line
 from lab.store import write_text
 from lab.task import Task
-from socialgraph.data import Tokens
+from socialgraph.data import Collection, Tokens
 from socialgraph.data.evidence import evidence_of, read_flags
 from socialgraph.data.files import atomic_write
 from socialgraph.inspect.by_length import Bucket, draw_by_length, measures_by_length
@@ -74,13 +74,10 @@ def sections_of(of: Comparison, run: DictConfig, task: Task, split: str, names: 
     measured = {names[line.row.name]: line.measures()[of.measures[0]] for line in of.lines}
     queries, qrels = list(next(iter(measured.values()))), task.collection[split].qrels
     relevant = {query: [d for d, grade in qrels[query].items() if grade > 0] for query in queries}
-    ids = sorted({document for documents in relevant.values() for document in documents})
-    tokens = Tokens.stored(task.collection.documents, of.config.backbone, 1 << 30)  # whole, however much was read
-    length = dict(zip(ids, tokens.lengths(ids, task.collection.documents), strict=True))
     folder = run.data.get("path", ".")
     evidence, flags = evidence_of(run.data.label, task.collection, folder), read_flags(folder)
     starts = {q: evidence[q].start for q in queries if q in evidence and evidence[q].document_id in relevant[q]}
-    lengths = {query: min(length[d] for d in documents) for query, documents in relevant.items() if documents}
+    lengths = lengths_of(relevant, task.collection, of.config.backbone)
     anchored = {query: int(flags[query]) for query in queries if query in flags}
     sections = []
     for name, title, axis, place, bounds in (
@@ -97,6 +94,14 @@ def sections_of(of: Comparison, run: DictConfig, task: Task, split: str, names: 
         low, high = sections[-1].buckets
         sections[-1].buckets = [replace(low, name="not anchored"), replace(high, name="anchored")]
     return sections
+
+
+def lengths_of(relevant: dict[str, list[str]], collection: Collection, backbone: str) -> dict[str, int]:
+    """Return the length of the shortest document that is relevant to each query, in word pieces of the whole text."""
+    ids = sorted({document for documents in relevant.values() for document in documents})
+    tokens = Tokens.stored(collection.documents, backbone, 1 << 30)  # whole, however much was read
+    length = dict(zip(ids, tokens.lengths(ids, collection.documents), strict=True))
+    return {query: min(length[d] for d in documents) for query, documents in relevant.items() if documents}
 
 
 def in_figure(names: dict[str, str], drawn: Sequence[str]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -62,17 +62,24 @@ def sampled_pairs(split: Split, amount: int) -> list[Pair]:
 def graph_seconds(builder: GraphBuilder, pairs: Sequence[Pair], token_budget: int) -> float:
     """Return the seconds for each graph, in batches as in re-ranking, nothing known of the pairs before."""
     cache, builder.cache = builder.cache, WeightCache()
-    documents = [document for _, _, document in pairs]
-    length = dict(zip(documents, builder.tokens.lengths(documents, builder.documents), strict=True))
-    pairs = sorted(pairs, key=lambda pair: -length[pair[2]])
+    parts = list(in_batches(builder, pairs, token_budget))
     began = time.perf_counter()
-    for batch in batches([length[document] for _, _, document in pairs], token_budget):
-        builder(pairs[batch.start : batch.stop])
+    for part in parts:
+        builder(part)
     if builder.device.type == "cuda":
         torch.cuda.synchronize()
     seconds = time.perf_counter() - began
     builder.cache = cache
     return seconds / max(1, len(pairs))
+
+
+def in_batches(builder: GraphBuilder, pairs: Sequence[Pair], token_budget: int) -> Iterator[list[Pair]]:
+    """Yield all pairs, the longest documents first, as many at once as the budget of word pieces allows."""
+    documents = [document for _, _, document in pairs]
+    length = dict(zip(documents, builder.tokens.lengths(documents, builder.documents), strict=True))
+    ordered = sorted(pairs, key=lambda pair: -length[pair[2]])
+    for part in batches([length[document] for _, _, document in ordered], token_budget):
+        yield ordered[part.start : part.stop]
 
 
 def _defined(value: float | None) -> float | None:

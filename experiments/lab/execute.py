@@ -8,10 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
-from statistics import fmean
-from typing import Any
 
 from hydra._internal.callbacks import Callbacks
 from hydra.core.global_hydra import GlobalHydra
@@ -27,13 +24,13 @@ from lab.describe import describe_graphs
 from lab.levels import evidence, reading
 from lab.memory import PeakMemory
 from lab.options.classes import check_parts
+from lab.outcome import Outcome, Ranked
 from lab.plan import Run, by_row
-from lab.recipe import Ranked, Recipe, check_own_classes, check_training, device, rerank, train
-from lab.store import Store, Training, Unfinished, locked, plain
+from lab.recipe import Recipe, check_own_classes, check_training, device, rerank, train
+from lab.store import Store, Unfinished, locked, plain
 from lab.task import Task, Tasks, rank_by_first_stage
 from socialgraph import ranking
 from socialgraph.data import TrainingGroups, WeightCache
-from socialgraph.data.collection import Run as Ranking
 from socialgraph.errors import OutputError
 from socialgraph.ranking import processes
 
@@ -57,7 +54,7 @@ def execute_all(runs: Sequence[Run], tasks: Tasks, may_begin: Callable[[Run], bo
     Raises:
         OutputError: a run that was launched elsewhere did not end; what the others have finished stands.
     """
-    waiting = unfinished(runs)
+    waiting = not_finished(runs)
     launcher = HydraConfig.get().launcher if HydraConfig.initialized() else None
     if launcher is not None and not launcher._target_.endswith("BasicLauncher"):
         launch(waiting)
@@ -67,7 +64,7 @@ def execute_all(runs: Sequence[Run], tasks: Tasks, may_begin: Callable[[Run], bo
             execute(run, tasks, f"[{place}/{len(waiting)}] ")
 
 
-def unfinished(runs: Sequence[Run]) -> list[Run]:
+def not_finished(runs: Sequence[Run]) -> list[Run]:
     """Return the runs that are not finished, in every process the same."""
     waiting = processes.from_first([number for number, run in enumerate(runs) if run.finished() is None])
     return [runs[number] for number in waiting]
@@ -82,7 +79,7 @@ def check_all(runs: Sequence[Run]) -> None:
         LawError: a class of the user's own breaks a law that the rest relies on.
         OptionError: an option that a class or the training library does not take.
     """
-    for some in by_row(unfinished(runs)).values():
+    for some in by_row(not_finished(runs)).values():
         run = next((run for run in some if run.kind not in LEVELS), some[0])
         recipe = Recipe(run.config.recipe)
         check_parts(OmegaConf.to_container(run.config.data, resolve=True), "data")
@@ -130,7 +127,7 @@ def execute(run: Run, tasks: Tasks, prefix: str = "") -> None:
                 outcome = LEVELS[run.kind](run, tasks) if run.kind in LEVELS else carry_out(run, tasks, unfinished)
             for split, folder in run.folders.items():
                 value = outcome.value(split, tasks.of(run.config), run.config) | {"config": run.identities[split]}
-                Store(folder).write(run.name, outcome.ranking(split), value)
+                Store(folder).write(run.name, outcome.tests[split].ranking, value)
             log.info("%s%s: %s", prefix, run.name, outcome.summary())
         unfinished.remove()
 
@@ -140,58 +137,6 @@ def _unfinished_split(run: Run) -> tuple[str | None, str]:
         if value is None:
             return split, reason
     return None, "finished"
-
-
-@dataclass
-class Outcome:
-    """What became of a run."""
-
-    name: str  # of the system
-    dev: Ranked
-    tests: dict[str, Ranked]
-    training: Training | None = None
-    parameters: int | None = None
-    memory: int | None = None  # bytes, at the worst moment of training and re-ranking
-    seconds: float = 0.0  # in all
-    described: dict[str, Any] = field(default_factory=dict)
-
-    def ranking(self, split: str) -> Ranking:
-        """Return the candidates of a test split in its order."""
-        return self.tests[split].ranking
-
-    def value(self, split: str, task: Task, config: DictConfig) -> dict[str, Any]:
-        """Return what is stored of a test split, but for what it depends on."""
-        test, training = self.tests[split], self.training or Training([], 0.0)
-        return {
-            "name": self.name,
-            "collection": task.collection.name,
-            "measures": test.measures,
-            "dev_measures": {name: fmean(values.values()) for name, values in self.dev.measures.items()},
-            "interpolated": self.interpolated(split, task, config) if self.parameters is not None else None,
-            "seconds_per_document": test.seconds,
-            "training_seconds": training.seconds if self.training else None,
-            "parameters": self.parameters,
-            "peak_memory_bytes": self.memory,
-            "training": training.log,
-            "seconds": self.seconds,
-            **self.described,
-        }
-
-    def interpolated(self, split: str, task: Task, config: DictConfig) -> dict[str, Any]:
-        """Return the mixture with the first stage: its weight, best on dev by the first measure, and its measures."""
-        measures = list(config.measures)
-        weight = ranking.choose_weight(task.dev.candidates or {}, self.dev.ranking, task.dev.qrels, measures[0])
-        mixed = ranking.interpolate(task.tests[split].candidates or {}, self.tests[split].ranking, weight)
-        return {
-            "weight": weight,
-            "measures": {split: ranking.evaluate(task.tests[split].qrels, mixed, measures).per_query},
-        }
-
-    def summary(self) -> str:
-        """Return what it reached on the first test split, in a line."""
-        test = next(iter(self.tests.values()))
-        means = ", ".join(f"{name} {fmean(values.values()):.3f}" for name, values in test.measures.items())
-        return f"{means}; {self.seconds:.0f} s"
 
 
 def carry_out(run: Run, tasks: Tasks, unfinished: Unfinished) -> Outcome:
@@ -213,7 +158,7 @@ def rank_first_stage(recipe: Recipe, task: Task) -> Outcome:
     dev, *tests = (
         Ranked(rank_by_first_stage(retriever, task.collection, split)) for split in (task.dev, *task.tests.values())
     )
-    return Outcome(recipe.name, dev, dict(zip(task.tests, tests, strict=True)))
+    return Outcome(recipe.name, dict(zip(task.tests, tests, strict=True)), dev)
 
 
 def train_and_rank(run: Run, recipe: Recipe, task: Task, unfinished: Unfinished) -> Outcome:
@@ -238,10 +183,10 @@ def train_and_rank(run: Run, recipe: Recipe, task: Task, unfinished: Unfinished)
     for split, queries in {dev_name: task.dev, **task.tests}.items():
         ranked[split] = rerank(config, queries, model, builder, unfinished.journal(split))
     size = sum(parameter.numel() for parameter in model.parameters())
-    outcome = Outcome(recipe.name, ranked[dev_name], {name: ranked[name] for name in task.tests}, training, size)
+    outcome = Outcome(recipe.name, {name: ranked[name] for name in task.tests}, ranked[dev_name], training, size)
     outcome.memory = memory.read()
     if run.described:
-        outcome.described = describe_graphs(config, builder, next(iter(task.tests.values())), run.described)
+        outcome.also = describe_graphs(config, builder, next(iter(task.tests.values())), run.described)
     return outcome
 
 

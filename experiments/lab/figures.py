@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from omegaconf import DictConfig
 from tqdm import tqdm
 
+from lab.by_query import lengths_of
 from lab.command import CONF
 from lab.comparison import per_query
 from lab.plan import composed
@@ -116,11 +117,7 @@ def draw_figure6(chosen: argparse.Namespace) -> Drawn:
         name, values = measured(store, row, chosen.measure, qrels, collection.name)
         measures[row if name in measures else name] = values
     relevant = {query: [d for d, grade in qrels[query].items() if grade > 0] for query in values}
-    named = sorted({document for documents in relevant.values() for document in documents})
-    tokens = Tokens(config.backbone, max_document_length=1 << 30)  # whole documents, however much was read of them
-    length = dict(zip(named, tokens.lengths(named, collection.documents), strict=True))
-    lengths = {query: min(length[document] for document in documents) for query, documents in relevant.items()}
-    buckets = measures_by_length(measures, lengths, chosen.bounds)
+    buckets = measures_by_length(measures, lengths_of(relevant, collection, config.backbone), chosen.bounds)
     for bucket in buckets:
         means = ", ".join(f"{system} {mean:.3f}" for system, mean in bucket.means.items())
         print(f"{bucket.name:>16}: {len(bucket.queries):4} queries  {means}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,11 @@ from omegaconf import DictConfig, OmegaConf
 from torch.utils.data import Subset
 
 from lab.options.classes import check_arguments, check_parts
+from lab.outcome import Ranked
 from lab.store import Training, plain
 from lab.task import Task
 from socialgraph import ranking
 from socialgraph.data import GraphBuilder, Split, TrainingGroups, WeightCache
-from socialgraph.data.collection import Run as Ranking
 from socialgraph.edges import SocialEdges
 from socialgraph.errors import OptionError, is_own
 from socialgraph.nn.hub_ranker import HubRanker
@@ -30,15 +29,6 @@ from socialgraph.recipes.build import PARTS, Parts, build, build_named
 from socialgraph.recipes.compose import merged, taken
 from socialgraph.recipes.stages import stages
 from socialgraph.testing import check_model, check_partition, check_pattern
-
-
-@dataclass
-class Ranked:
-    """A split's candidates in a system's order."""
-
-    ranking: Ranking
-    seconds: float | None = None  # for each document
-    measures: dict[str, dict[str, float]] = field(default_factory=dict)  # measure -> query -> value
 
 
 class Recipe:

@@ -30,9 +30,11 @@ def study_runs(config: DictConfig) -> list[Run]:
         OptionError: no such row.
     """
     rows = selected(paper_rows(config), config.rows, "the study")
+    typed = [one for one in typed_for_rows() if subject(one) != "measures"]  # they are set for all
     return [
-        study_run(config, data, row, seed) for seed in config.seeds for data in config.collections for row in rows
-    ]
+        study_run(config, data, row, seed, typed)
+        for seed in config.seeds for data in config.collections for row in rows
+    ]  # fmt: skip
 
 
 def paper_rows(config: DictConfig) -> list[Row]:
@@ -43,12 +45,11 @@ def paper_rows(config: DictConfig) -> list[Row]:
     return [*first, *(replace(row, group="Ablations") for row in second if row.name not in names)]
 
 
-def study_run(config: DictConfig, data: str, row: Row, seed: int) -> Run:
-    """Return the run of a row on a collection with a seed."""
+def study_run(config: DictConfig, data: str, row: Row, seed: int, typed: Sequence[str]) -> Run:
+    """Return the run of a row on a collection with a seed, and with what the user has typed for all."""
     placed = [f"data={data}", f"data.splits.test={list(config.tests[data])}", f"measures={list(config.measures)}"]
     if config.data_root is not None:
         placed.append(f"data.root={quoted(config.data_root)}")
-    typed = [one for one in typed_for_rows() if subject(one) != "measures"]  # they are set for all
     one = composed([*placed, *config.size.overrides, *row.overrides, f"seed={seed}", *typed], row.name)
     root, splits = Path(config.results) / plain(one.data.label), test_splits(one.data)
     # a first seed has its times in the table: it computes its own [CLS] attention

@@ -65,6 +65,20 @@ def test_options_show_at_once(tiny_bert):
         check(tiny_bert, "Sociable.from_backbone", "+recipe.model.pages=3")
 
 
+def test_the_classes_of_a_row_are_tried_once(tiny_bert, tmp_path, monkeypatch):
+    from lab import execute
+    from lab.plan import Row, composed, named_run
+
+    tried = []
+    monkeypatch.setattr(execute, "check_training", lambda recipe, config: tried.append(recipe.name))
+    typed = ["recipe=maxp", f"model.backbone={tiny_bert[0]}"]
+    with initialize_config_dir(str(EXPERIMENTS / "conf"), version_base="1.3"):
+        as_it_is, learned = (composed([*typed, f"trainer.groups={groups}"]) for groups in (0, 2))
+    execute.check_all([named_run(Row("maxp"), as_it_is, tmp_path, kind="untrained"),
+                       named_run(Row("maxp"), learned, tmp_path)])  # fmt: skip
+    assert len(tried) == 1
+
+
 def test_an_edited_model_is_another_run():
     from lab.product import sources
     from omegaconf import OmegaConf

@@ -77,13 +77,16 @@ def test_every_file_of_every_group_passes():
 
 
 def test_the_page_and_the_help_are_written_from_the_options():
-    from lab.options.page import help_lines, page
+    from lab.options.page import files_of, help_lines, page
 
     file = EXPERIMENTS.parent / "docs" / "options.md"
     assert file.read_text() == page(), "in experiments/: python -m lab.options.page > ../docs/options.md"
     lines = help_lines("run").splitlines()
     assert any(re.match(r"  trainer\.bf16 +bfloat16; .* \(true, false or auto\)$", line) for line in lines)
     assert "$" not in "".join(lines)  # it would stand for something else there
+    groups = {"data", "edges", "model", "partition", "recipe", "report", "trainer", "training"}
+    assert set(files_of("run")) == groups  # and none that it refuses
+    assert set(files_of("table")) == groups | {"size", "table"}
 
 
 def test_choices_are_those_of_the_code():

@@ -23,7 +23,8 @@ from torch_geometric.data import Data
 from torch_geometric.utils import cumsum, index_to_mask, scatter
 from tqdm import tqdm
 
-from lab.levels.measured import Measured, in_batches
+from lab.describe import in_batches
+from lab.outcome import Outcome, Ranked
 from lab.plan import Run
 from lab.recipe import Recipe
 from lab.task import Task, Tasks
@@ -34,7 +35,7 @@ from socialgraph.data.graph import circle_document, circle_size
 from socialgraph.errors import InputError
 
 
-def look(run: Run, tasks: Tasks) -> Measured:
+def look(run: Run, tasks: Tasks) -> Outcome:
     """Gather the circles of the relevant documents and say what of the evidence they hold.
 
     Raises:
@@ -57,7 +58,9 @@ def look(run: Run, tasks: Tasks) -> Measured:
         bar.update(len(batch))
     bar.close()
     clusters = {query_id: place.document_id for query_id, place in places.items()}
-    return Measured(recipe.name, found, time.perf_counter() - began, len(pairs), clusters)
+    seconds = time.perf_counter() - began
+    test = Ranked({}, seconds / len(pairs), found)  # nothing is ranked
+    return Outcome(recipe.name, {split: test}, seconds=seconds, also={"clusters": clusters})
 
 
 def known_places(config: DictConfig, task: Task, split: str, tokens: Tokens, amount: int) -> dict[str, Evidence]:

@@ -20,8 +20,9 @@ from torch_geometric.data import Data
 from torch_geometric.utils import scatter
 from tqdm import tqdm
 
-from lab.levels.measured import Measured, in_batches
+from lab.describe import in_batches
 from lab.levels.scores import KeptScores, Reader
+from lab.outcome import Outcome, Ranked
 from lab.plan import Run
 from lab.recipe import Recipe, bf16, device
 from lab.task import Task, Tasks, sampled
@@ -37,7 +38,7 @@ from socialgraph.nn.sequences import circle_sequences
 from socialgraph.ranking.identity import weights_digest
 
 
-def read(run: Run, tasks: Tasks) -> Measured:
+def read(run: Run, tasks: Tasks) -> Outcome:
     """Score the candidates of some questions by their circles.
 
     Raises:
@@ -75,7 +76,9 @@ def read(run: Run, tasks: Tasks) -> Measured:
         for measure, values in ranking.evaluate(asked.qrels, ordered, ["RR@10", "nDCG@10"]).per_query.items()
     }
     measures["sequences"] = sequences
-    return Measured(recipe.name, measures, time.perf_counter() - began, len(pairs), ranked=runs["encoder mean"])
+    seconds = time.perf_counter() - began
+    test = Ranked(runs["encoder mean"], seconds / len(pairs), measures)
+    return Outcome(recipe.name, {next(iter(task.tests)): test}, seconds=seconds)
 
 
 def questions(config: DictConfig, task: Task, amount: int) -> Split:

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from math import comb
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, get_args
 
 from omegaconf import DictConfig, OmegaConf
 
 from lab.by_query import write_sections
 from lab.comparison import Comparison
 from lab.levels.reading import questions
+from lab.options.commands import Level
 from lab.plan import Row, Run, composed, identity, named_run, typed_for_rows
 from lab.product import sources
 from lab.task import Tasks
@@ -23,13 +24,11 @@ from socialgraph.errors import OptionError
 
 log = logging.getLogger("socialgraph")
 
-LEVELS = ("evidence", "reading", "training")
-
 
 def levels_of(config: DictConfig) -> list[str]:
     """Return the levels that are wanted, from cheap to dear."""
     wanted = [config.level] if isinstance(config.level, str) else config.level
-    return [level for level in LEVELS if level in wanted]
+    return [level for level in get_args(Level) if level in wanted]
 
 
 def can_be_read(level: str, config: DictConfig, run: Run, tasks: Tasks) -> bool:
@@ -57,10 +56,11 @@ def level_runs(config: DictConfig, level: str, rows: Sequence[Row], folder: Path
         before += [f"document_length={config.size.compared}", f"++partition.k={config.size.compared_circles}"]
     else:
         before += config.levels.overrides
+    before += typed_for_rows()
     runs = []
     for row in rows:
         for seed in config.seeds:
-            one = composed([*before, *typed_for_rows(), *row.overrides, f"seed={seed}"], row.label)
+            one = composed([*before, *row.overrides, f"seed={seed}"], row.label)
             if not training and one.recipe.circles is None:
                 raise OptionError(f"{row.label} has no friend circles to look at: level=training compares systems")
             if training:

@@ -57,14 +57,16 @@ class Built:
     """A class by its name, ``_target_``, with whatever its constructor takes: its own errors say what is wrong."""
 
 
-def about(text: str, optional: bool = False) -> Any:
+def about(text: str, optional: bool = False, default: Any = None) -> Any:
     """Return a field of a group of options.
 
     Args:
         text: what the option is for.
         optional: it need not be there.
+        default: what objects of the class have where it is not given.
     """
-    return field(metadata={"about": text, "optional": optional}, **({"default": None} if optional else {}))
+    given = {"default": default} if optional or default is not None else {}
+    return field(metadata={"about": text, "optional": optional}, **given)
 
 
 class Option(NamedTuple):

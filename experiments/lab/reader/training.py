@@ -23,6 +23,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from lab.options.commands import Teaching
 from lab.reader.passages import LABEL, Ints, Pool
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
@@ -40,25 +41,11 @@ log = logging.getLogger("socialgraph")
 STATE = "state.safetensors"
 
 
-@dataclass(frozen=True)
-class Options:
+@dataclass(kw_only=True)
+class Options(Teaching):
     """What a training depends on."""
 
-    steps: int = 1400
-    questions: int = 5  # of a step
-    passages: int = 8  # of a question
-    learning_rate: float = 2e-4
-    warm_up: int = 100
-    decay: float = 0.25  # share of the steps at the end in which the learning rate falls to 0
-    short: float = 0.85  # share of the steps, at the beginning, that read only passages of at most 96 word pieces
-    circles: float = 0.3  # share of groups whose passages are not contiguous
-    leaders: float = 0.5  # share of those groups that are scored from a word instead of [CLS]
-    pooled: float = 0.5  # weight of the divergence of passages put together
-    margin: float = 0.02
-    average: float = 0.995  # of the weights that are kept, from step to step
     shares: dict[str, float] = field(default_factory=lambda: {"wtq": 4, "fairytale": 3, "pydocs": 2, "covidqa": 1})
-    made_up: float = 0.2  # share of questions that are made from the text
-    seed: int = 0
 
 
 @dataclass
