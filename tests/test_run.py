@@ -135,9 +135,9 @@ def test_a_folder_of_ones_own_with_other_pieces(tmp_path):
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
-        ("partition.k=0", "error: k, the number of circles, must be at least 1, got 0"),
-        ("model.leader=nobody", "error: leader must be one of central, cls, got 'nobody'"),
-        ("edges.sparsity=1.5", "error: sparsity must lie between 0 and 1 (both excluded), got 1.5"),
+        ("partition.k=0", "error: partition: k, the number of circles, must be at least 1, got 0"),
+        ("model.leader=nobody", "error: model: leader must be one of central, cls, got 'nobody'"),
+        ("edges.sparsity=1.5", "error: edges: sparsity must lie between 0 and 1 (both excluded), got 1.5"),
         ("data=irds", "error: data.id is missing: type data.id=..."),
     ],
 )
