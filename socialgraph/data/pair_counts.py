@@ -44,15 +44,17 @@ class PairCounts:
         frequency = torch.zeros(vocab_size, dtype=torch.long)
         key, count = frequency.new_empty(0), frequency.new_empty(0)
         for text in joined(documents, window):
+            pairs = []
             for distance in range(1, window + 1):
                 one, two = text[:-distance], text[distance:]
                 within = (one >= 0) & (two >= 0)
                 one, two = one[within], two[within]
                 frequency += torch.bincount(torch.cat([one, two]), minlength=vocab_size)
-                pairs = torch.minimum(one, two) * vocab_size + torch.maximum(one, two)
-                new, times = torch.unique(pairs, return_counts=True)
-                key, place = torch.unique(torch.cat([key, new]), return_inverse=True)
-                count = torch.zeros_like(key).index_add_(0, place, torch.cat([count, times]))
+                pairs.append(torch.minimum(one, two) * vocab_size + torch.maximum(one, two))
+            # once for all distances: what is known of a large collection is far more than what is new
+            new, times = torch.unique(torch.cat(pairs), return_counts=True)
+            key, place = torch.unique(torch.cat([key, new]), return_inverse=True)
+            count = torch.zeros_like(key).index_add_(0, place, torch.cat([count, times]))
         count = torch.where(key // vocab_size == key % vocab_size, 2 * count, count)
         kept = count >= least
         return cls(key[kept], count[kept], frequency)
