@@ -3,7 +3,7 @@ VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 
-.PHONY: help run test lint docs dist test-scatter test-lowest clean
+.PHONY: help run test test-trust lint docs dist test-scatter test-lowest clean
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -12,8 +12,12 @@ run: $(VENV)/.run ## rank the documentation of Python with five systems, untrain
 	$(BIN)/python experiments/run.py
 
 # one thread for each worker: several workers on the same cores would wait for each other
-test: $(VENV)/.test ## all tests
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal
+TESTS := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal
+test: $(VENV)/.test ## all tests but those of test-trust
+	$(TESTS) --ignore=tests/trust
+
+test-trust: $(VENV)/.test ## what may go wrong: kills, little memory, wrong input, other processes, processors and devices
+	$(TESTS) tests/trust
 
 lint: $(VENV)/.test ## style and types
 	$(BIN)/ruff check .

@@ -15,18 +15,19 @@ def main(config: DictConfig) -> None:
     """Execute the runs that are not finished, and write the table of those that are."""
     from lab.comparison import Comparison
     from lab.execute import check_all, execute_all
-    from lab.plan import composed, named_run, results_folder, selected, table_rows, typed_for_rows
+    from lab.plan import composed, named_run, results_folder, selected, table_rows, typed_for_rows, with_seed
     from lab.report import lines_of, write_table
     from lab.store import Store
     from lab.task import Tasks
 
     folder, rows, runs = results_folder(config), table_rows(config), []
     typed, measured = typed_for_rows(), f"measures={list(config.measures)}"
+    wanted, there = selected(rows, config.rows, config.table.name), Store(folder).rows()
     for row in rows:
-        for seed in config.seeds:
-            one = composed([measured, *config.size.overrides, *row.overrides, *typed, f"seed={seed}"], row.name)
-            runs.append(named_run(row, one, folder, keep_model=config.keep_models))
-    wanted = selected(rows, config.rows, config.table.name)
+        if row in wanted or row.name in there:
+            one = composed([measured, *config.size.overrides, *row.overrides, *typed], row.name)
+            options = {"folder": folder, "keep_model": config.keep_models}
+            runs += [named_run(row, with_seed(one, seed), **options) for seed in config.seeds]
     chosen = [run for run in runs if run.row in wanted]
     check_all(chosen)
     execute_all(chosen, Tasks())

@@ -7,6 +7,7 @@ A program that starts there has nothing slow left to import, which takes a new i
 start programs with ``run``, and with ``subprocess`` only where an interpreter's start is what they are about.
 """
 
+import gc
 import multiprocessing
 import os
 import runpy
@@ -33,6 +34,7 @@ def fresh() -> BaseContext:
 
 def _become(command, folder, environment, out, err):
     """Be the program, as the interpreter would run it."""
+    gc.freeze()  # what the server has imported is never looked through for garbage
     for path, number in ((out, 1), (err, 2)):
         os.dup2(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND), number)
     os.environ.clear()

@@ -1,5 +1,6 @@
 """A small real BERT, and documents for it, for all tests."""
 
+import gc
 import os
 import shutil
 from pathlib import Path
@@ -101,6 +102,12 @@ def document_batch(lengths=(70, 0, 33, 1), vocabulary=200, passages=16, k=4, max
         *compose(Windows(passages), circles, batch.edge_index, batch.batch, batch.num_graphs, batch.edge_weight),
     )
     return batch
+
+
+def pytest_collection_finish():
+    """Let Python's garbage collector pass over what was imported: training collects after every run."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(trylast=True)

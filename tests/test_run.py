@@ -55,9 +55,9 @@ def test_ms_marco_formats_and_a_partition_of_ones_own(shared, tmp_path, monkeypa
     done = run(
         tmp_path,
         "data=irds", "data.id=msmarco-document/trec-dl-2019/judged", "data.train=msmarco-document/train",
-        "data.dev=msmarco-document/dev", "data.queries.dev=1", "data.queries.test=2", "trainer.groups=1",
-        "trainer.negatives=1", "document_length=200", "trainer.bf16=false", "partition=my_module.Pairs",
-        "rows=[bm25,sentence-maxp,parade-max,socialformer]",
+        "data.dev=msmarco-document/dev", "data.queries.dev=1", "data.queries.test=2", "data.depth=6",
+        "trainer.groups=1", "trainer.negatives=1", "document_length=200", "trainer.bf16=false",
+        "partition=my_module.Pairs", "rows=[bm25,sentence-maxp,parade-max,socialformer]",
         IR_DATASETS_HOME=str(tmp_path / "irds_home_mini"),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]

@@ -148,6 +148,13 @@ def composed(overrides: Iterable[str], row: str = "") -> DictConfig:
     return config
 
 
+def with_seed(config: DictConfig, seed: int) -> DictConfig:
+    """Return a run's configuration with another seed; to compose it anew would take longer."""
+    seeded = copy.deepcopy(config)
+    seeded.seed = seed
+    return seeded
+
+
 def typed_for_rows() -> list[str]:
     """Return those of the overrides that the user has typed which go to every row: all that a run itself takes."""
     known = compose("config")

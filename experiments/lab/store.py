@@ -106,7 +106,7 @@ class Store:
         Raises:
             InputError: no such row or seed, a damaged one, or seeds that ranked different queries.
         """
-        folder, there = self.folder, self._finished()
+        folder, there = self.folder, self.rows()
         if row not in there:
             raise InputError(
                 f"there is no finished row {row!r} in {folder}; there is: {', '.join(sorted(there)) or 'none'}"
@@ -147,7 +147,7 @@ class Store:
         inside = zipfile.Path(archive, name)
         return inside if inside.exists() else file
 
-    def _finished(self) -> dict[str, list[int]]:
+    def rows(self) -> dict[str, list[int]]:
         """Return row -> seeds that have a JSON."""
         names = {path.name for path in self.folder.glob("*.json")}
         if (self.folder / ARCHIVE).exists():

@@ -14,7 +14,7 @@ from hydra import compose
 from omegaconf import DictConfig
 
 from lab.overrides import subject
-from lab.plan import Row, Run, composed, identity, selected, table_rows, typed_for_rows
+from lab.plan import Row, Run, composed, identity, selected, table_rows, typed_for_rows, with_seed
 from lab.store import plain
 from lab.task import test_splits
 from socialgraph.ranking import processes
@@ -31,10 +31,8 @@ def study_runs(config: DictConfig) -> list[Run]:
     """
     rows = selected(paper_rows(config), config.rows, "the study")
     typed = [one for one in typed_for_rows() if subject(one) != "measures"]  # they are set for all
-    return [
-        study_run(config, data, row, seed, typed)
-        for seed in config.seeds for data in config.collections for row in rows
-    ]  # fmt: skip
+    composed_once = [(data, row, configured(config, data, row, typed)) for data in config.collections for row in rows]
+    return [study_run(config, data, row, with_seed(one, s)) for s in config.seeds for data, row, one in composed_once]
 
 
 def paper_rows(config: DictConfig) -> list[Row]:
@@ -45,17 +43,21 @@ def paper_rows(config: DictConfig) -> list[Row]:
     return [*first, *(replace(row, group="Ablations") for row in second if row.name not in names)]
 
 
-def study_run(config: DictConfig, data: str, row: Row, seed: int, typed: Sequence[str]) -> Run:
-    """Return the run of a row on a collection with a seed, and with what the user has typed for all."""
+def configured(config: DictConfig, data: str, row: Row, typed: Sequence[str]) -> DictConfig:
+    """Return the configuration of a row on a collection, with what the user has typed for all."""
     placed = [f"data={data}", f"data.splits.test={list(config.tests[data])}", f"measures={list(config.measures)}"]
     if config.data_root is not None:
         placed.append(f"data.root={quoted(config.data_root)}")
-    one = composed([*placed, *config.size.overrides, *row.overrides, f"seed={seed}", *typed], row.name)
+    return composed([*placed, *config.size.overrides, *row.overrides, *typed], row.name)
+
+
+def study_run(config: DictConfig, data: str, row: Row, one: DictConfig) -> Run:
+    """Return the run of a row on a collection, with the seed of its configuration."""
     root, splits = Path(config.results) / plain(one.data.label), test_splits(one.data)
     # a first seed has its times in the table: it computes its own [CLS] attention
-    weights = Path(config.work) / "weights" if seed > 0 else None
+    weights = Path(config.work) / "weights" if one.seed > 0 else None
     return Run(
-        row, seed, one, {split: root / plain(split) for split in splits},
+        row, one.seed, one, {split: root / plain(split) for split in splits},
         {split: placeless(identity(one, split), data, one) for split in splits}, weights=weights,
     )  # fmt: skip
 

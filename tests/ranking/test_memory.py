@@ -173,6 +173,7 @@ def in_little_memory(megabytes, function):
 def program(folder):
     """Do everything with and without enough memory; print what came of it."""
     torch.set_num_threads(1)
+    gc.freeze()  # each collection, and there are many, passes over what was imported
     folder = Path(folder)
     builder = ranker(folder)
     queries, candidates = {"q": "w1 w2 w3"}, {"q": dict.fromkeys(sorted(builder.documents)[:40], 1.0)}

@@ -22,11 +22,9 @@ def named(group):
     return [f"{group}={name}" for name in names if name not in LIBRARIES or find_spec(LIBRARIES[name])]
 
 
-CHECKS = {
-    "recipes": [f"recipe={name}" for name in MODELS],
-    "edges": named("edges"),
-    "partitions": named("partition"),
-    "digest": ["digest"],
+CHECKS = {  # two interpreters, and not one for each kind: they take long to start
+    "recipes and edges": [*(f"recipe={name}" for name in MODELS), *named("edges")],
+    "partitions and digest": [*named("partition"), "digest"],
 }
 
 

@@ -15,7 +15,7 @@ from lab.by_query import write_sections
 from lab.comparison import Comparison
 from lab.levels.reading import questions
 from lab.options.commands import Level
-from lab.plan import Row, Run, composed, identity, named_run, typed_for_rows
+from lab.plan import Row, Run, composed, identity, named_run, typed_for_rows, with_seed
 from lab.product import sources
 from lab.task import Tasks
 from socialgraph.data import Split
@@ -59,10 +59,10 @@ def level_runs(config: DictConfig, level: str, rows: Sequence[Row], folder: Path
     before += typed_for_rows()
     runs = []
     for row in rows:
-        for seed in config.seeds:
-            one = composed([*before, *row.overrides, f"seed={seed}"], row.label)
-            if not training and one.recipe.circles is None:
-                raise OptionError(f"{row.label} has no friend circles to look at: level=training compares systems")
+        unseeded = composed([*before, *row.overrides], row.label)
+        if not training and unseeded.recipe.circles is None:
+            raise OptionError(f"{row.label} has no friend circles to look at: level=training compares systems")
+        for one in (with_seed(unseeded, seed) for seed in config.seeds):
             if training:
                 also = {"sample": config.sample, "sources": sources(one)}
                 runs.append(named_run(row, one, folder, also, described=config.sample))
