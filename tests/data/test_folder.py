@@ -4,7 +4,6 @@ import multiprocessing
 import pickle
 import subprocess
 import sys
-import time
 
 import pytest
 from children import fresh
@@ -275,9 +274,7 @@ def test_wtq(shared):
     assert sizes == {"train": 14109, "dev": 3561, "test": 4357, "dev_bal": 240, "test_bal": 600}
     assert len(loaded.documents) == 2104
     assert loaded.documents["W10023387"].title == "South Korea Davis Cup team"
-    began = time.perf_counter()
     train = loaded["train"].candidates
-    assert time.perf_counter() - began < 20  # about 2 s on a free machine
     assert sum(map(len, train.values())) == 1_410_900
     assert not loaded.held_out_documents() & {doc_id for scores in train.values() for doc_id in scores}
 

@@ -242,12 +242,12 @@ def test_absurd_sizes_take_neither_memory_nor_time(tiny_bert, tmp_path, key, val
         Socialformer.from_backbone(tiny_bert[0]).save_pretrained(folder)
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {key: value}))
-    before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()
+    before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
     with pytest.raises(CheckpointError) as caught:
         backbone.load_bert(str(folder)) if load == "bert" else Socialformer.from_pretrained(folder)
     assert "\n" not in str(caught.value)
     assert str(folder) in str(caught.value)
-    assert time.perf_counter() - began < 10
+    assert time.process_time() - began < 10
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # KiB
 
 
