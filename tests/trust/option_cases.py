@@ -191,7 +191,6 @@ READER = {
     "training.learning_rate=nan": "training.learning_rate must be a number of 0 or more, got nan",
     "+training.warm=1": r"no option is called training.warm; did you mean training.warm_up\?",
     "collections.wtq.share=0": "collections.wtq.share must be a number above 0, got 0",
-    "measures.splits=[]": "measures.splits must be a list that is not empty",
 }
 WRONG = {"run": RUN, "table": TABLE, "study": STUDY, "compare": COMPARE, "reader": READER}
 

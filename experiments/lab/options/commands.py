@@ -208,16 +208,6 @@ class Teaching:
 
 
 @dataclass(kw_only=True)
-class Measured:
-    """How the reader is measured."""
-
-    splits: Names = about("of each collection")
-    questions: Positive = about("of each split")
-    candidates: Positive = about("of each question")
-    length: Positive = about("word pieces of a document")
-
-
-@dataclass(kw_only=True)
 class ReaderCommand:
     """reader.py."""
 
@@ -227,7 +217,6 @@ class ReaderCommand:
     collections: Annotated[dict[str, Source], FILLED] = about("what is read")
     training: Teaching = about("how it is taught")
     rank: Positive = about("of each linear layer's change in the file that is shipped")
-    measures: Measured = about("how it is measured")
 
 
 COMMANDS: dict[str, type] = {

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import bm25s
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
@@ -84,7 +85,7 @@ class Pool:
         passage_vectors: the sentence encoder's, of length 1.
         question_vectors: likewise.
         cover: BM25 of each word (column) in each passage (row).
-        asked: idf of each word (column) of each question (row), summing to 1 over its words times its largest BM25.
+        asked: of each question (row) the words (columns): 1 / the sum of their idf, which is the largest BM25.
     """
 
     name: str
@@ -295,27 +296,18 @@ def vectors(texts: list[Ints], folder: Path | None = None, batch: int = 64) -> F
 
 
 def _bm25(passages: list[str], questions: list[str]) -> tuple[scipy.sparse.csc_matrix, scipy.sparse.csr_matrix]:
-    """Return tf parts of BM25, ``[passages, words]``, and each question's idf, scaled so that the largest sum is 1."""
+    """Return BM25 of words in passages, ``[passages, words]``, and each question's words, by its largest BM25."""
     words = Tokenizer(stopwords="english", stemmer=Stemmer.Stemmer("english"))
-    held = words.tokenize(passages, update_vocab=True, return_as="ids", show_progress=False)
-    asked = words.tokenize(questions, update_vocab=False, return_as="ids", show_progress=False)
-    width = max(words.get_vocab_dict().values()) + 1
-    count = _counts(held, width)
-    frequency = np.asarray((count > 0).sum(0)).ravel()
+    index = bm25s.BM25(k1=K1, b=B, method="lucene")
+    index.index(words.tokenize(passages, update_vocab=True, return_as="tuple", show_progress=False), show_progress=False)
+    scores = index.scores
+    shape = len(passages), len(scores["indptr"]) - 1
+    cover = scipy.sparse.csc_matrix((scores["data"], scores["indices"], scores["indptr"]), shape)
+    frequency = np.diff(scores["indptr"])  # passages with a word; its BM25 stays below its idf
     idf = np.log1p((len(passages) - frequency + 0.5) / (frequency + 0.5))
-    length = np.asarray(count.sum(1)).ravel()
-    norm = K1 * (1 - B + B * length / length.mean())
-    coo = count.tocoo()
-    tf = coo.data * (K1 + 1) / (coo.data + norm[coo.row])
-    cover = scipy.sparse.csc_matrix((tf / (K1 + 1), (coo.row, coo.col)), shape=count.shape)
-    weight = (_counts(asked, width) > 0).multiply(idf[None]).tocsr()
-    total = np.asarray(weight.sum(1)).ravel()
-    return cover, scipy.sparse.csr_matrix(scipy.sparse.diags(1 / np.maximum(total, 1e-9)) @ weight)
-
-
-def _counts(lists: list[list[int]], width: int) -> scipy.sparse.csr_matrix:
-    row = np.repeat(np.arange(len(lists)), [len(one) for one in lists])
-    column = np.concatenate([np.asarray(one, np.int64) for one in lists])
-    known = column < width
-    ones = np.ones(known.sum(), np.float32)
-    return scipy.sparse.csr_matrix((ones, (row[known], column[known])), shape=(len(lists), width))
+    asked = scipy.sparse.lil_matrix((len(questions), shape[1]), dtype=np.float32)
+    listed = words.tokenize(questions, update_vocab=False, return_as="ids", show_progress=False)
+    for row, found in enumerate(listed):
+        known = sorted({word for word in found if word < shape[1]})
+        asked[row, known] = 1 / max(idf[known].sum(), 1e-9)
+    return cover, asked.tocsr()
