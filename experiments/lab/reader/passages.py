@@ -298,8 +298,9 @@ def vectors(texts: list[Ints], folder: Path | None = None, batch: int = 64) -> F
 def _bm25(passages: list[str], questions: list[str]) -> tuple[scipy.sparse.csc_matrix, scipy.sparse.csr_matrix]:
     """Return BM25 of words in passages, ``[passages, words]``, and each question's words, by its largest BM25."""
     words = Tokenizer(stopwords="english", stemmer=Stemmer.Stemmer("english"))
+    held = words.tokenize(passages, update_vocab=True, return_as="tuple", show_progress=False)
     index = bm25s.BM25(k1=K1, b=B, method="lucene")
-    index.index(words.tokenize(passages, update_vocab=True, return_as="tuple", show_progress=False), show_progress=False)
+    index.index(held, show_progress=False)
     scores = index.scores
     shape = len(passages), len(scores["indptr"]) - 1
     cover = scipy.sparse.csc_matrix((scores["data"], scores["indices"], scores["indptr"]), shape)
