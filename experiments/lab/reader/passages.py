@@ -25,7 +25,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import bm25s
 import numpy as np
@@ -37,9 +36,7 @@ from bm25s.tokenization import Tokenizer
 from torch_geometric.data import Data
 from tqdm import tqdm
 
-from socialgraph.backbone import load_tokenizer
-from socialgraph.data import Collection, Document, GraphBuilder, TermStatistics, Tokens
-from socialgraph.data.collection import Queries
+from socialgraph.data import Collection, GraphBuilder, TermStatistics, Tokens
 from socialgraph.edges import DynamicDistance, SocialEdges, StaticCentrality, StaticDistance
 from socialgraph.nn import SentenceEncoder
 from socialgraph.nn.sequences import passage_sequences
@@ -147,17 +144,17 @@ def make_pool(
     rng = np.random.default_rng(seed)
     held_out = {d for name, s in collection.splits.items() if name != train for q in s.qrels.values() for d in q}
     ids = [document_id for document_id in sorted(collection.documents) if document_id not in held_out]
-    tokenizer = load_tokenizer("minilm")
-    texts, titles = _tokenised(collection, ids, tokenizer)
-    questions = _asked(collection[train].queries, evidence, ids, titles, tokenizer)
+    pieces = Tokens.stored(collection.documents, "minilm", LONGEST)
+    texts = [text.numpy().astype(np.int64) for text in pieces.documents(ids, collection.documents)]
+    questions = _asked(collection, train, evidence, ids, pieces)
     passages = list(_windows(texts, rng))
     windows = len(passages)
     passages += list(_spans(texts, rng))
     passages += list(_friends(collection, ids, questions))
     tokens = np.concatenate([texts[d][places] for d, places in passages])
     ptr = np.cumsum([0, *(len(places) for _, places in passages)])
-    words = [tokenizer.decode(texts[d][places]) for d, places in passages]
-    questions += list(_made_up(words[:windows], tokenizer, made_up, rng))
+    words = [pieces.tokenizer.decode(texts[d][places]) for d, places in passages]
+    questions += list(_made_up(words[:windows], pieces, made_up, rng))
     cover, asked = _bm25(words, [question.text for question in questions])
     return Pool(
         collection.name, tokens, np.concatenate([places for _, places in passages]), ptr,
@@ -169,39 +166,22 @@ def make_pool(
 
 
 def _asked(
-    queries: Queries, evidence: dict[str, tuple[str, int, int]], ids: list[str], titles: list[int], tokenizer: Any
+    collection: Collection, train: str, evidence: dict[str, tuple[str, int, int]], ids: list[str], pieces: Tokens
 ) -> list[Question]:
     """Return the questions whose evidence is known and lies in one of the documents."""
     row = {document_id: number for number, document_id in enumerate(ids)}
     questions = []
-    for query_id, text in queries.items():
-        pieces = _pieces(text, tokenizer)
-        if query_id in evidence and evidence[query_id][0] in row and pieces:
+    for query_id, text in collection[train].queries.items():
+        asked = pieces.query(text).tolist()
+        if query_id in evidence and evidence[query_id][0] in row and asked:
             document, start, end = evidence[query_id]
-            before = titles[row[document]]  # a document is read with its title in front
-            questions.append(Question(text, pieces, row[document], start + before, end + before))
+            title = collection.documents[document].title or ""  # a document is read with its title in front
+            before = len(pieces.tokenizer(title, add_special_tokens=False, verbose=False)["input_ids"])
+            questions.append(Question(text, asked, row[document], start + before, end + before))
     return questions
 
 
 # ---- passages -------------------------------------------------------------------------------------------------------
-
-
-def _pieces(text: str, tokenizer: Any) -> list[int]:
-    return tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"][:64]
-
-
-def _tokenised(collection: Collection, ids: list[str], tokenizer: Any) -> tuple[list[Ints], list[int]]:
-    """Return the word pieces of title and text of each document, and how many are the title's."""
-    texts, titles = [], []
-    for document_id in tqdm(ids, f"{collection.name}: tokenising", leave=False, disable=None):
-        document: Document = collection.documents[document_id]
-        parts = [
-            tokenizer(part or "", add_special_tokens=False, verbose=False)["input_ids"]
-            for part in (document.title, document.text)
-        ]
-        titles.append(len(parts[0]))
-        texts.append(np.array(parts[0] + parts[1], np.int64)[:LONGEST])
-    return texts, titles
 
 
 def _windows(texts: list[Ints], rng: np.random.Generator) -> Iterator[tuple[int, Ints]]:
@@ -251,7 +231,7 @@ def _friends(
                 yield pairs[owner[c]][0], members - int(batch.ptr[owner[c]])
 
 
-def _made_up(words: list[str], tokenizer: Any, count: int, rng: np.random.Generator) -> Iterator[Question]:
+def _made_up(words: list[str], pieces: Tokens, count: int, rng: np.random.Generator) -> Iterator[Question]:
     """Yield questions made from windows: half a sentence of one, half a few of its long words."""
     for number in rng.choice(len(words), size=min(count, len(words)), replace=False):
         if rng.random() < 0.5:
@@ -262,7 +242,7 @@ def _made_up(words: list[str], tokenizer: Any, count: int, rng: np.random.Genera
         if found:
             text = str(found[int(rng.integers(len(found)))])
             # shown three times out of ten: a copy is easy, but the reader should know one
-            yield Question(text, _pieces(text, tokenizer), hidden=int(number) if rng.random() < 0.7 else -1)
+            yield Question(text, pieces.query(text).tolist(), hidden=int(number) if rng.random() < 0.7 else -1)
 
 
 # ---- the teachers ---------------------------------------------------------------------------------------------------
