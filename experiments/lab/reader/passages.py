@@ -260,19 +260,24 @@ def vectors(texts: list[Ints], folder: Path | None = None, batch: int = 64) -> F
     found = np.zeros((len(texts), model.token_size), np.float32)
     for start in tqdm(range(0, len(order), batch), "sentence vectors", leave=False, disable=None):
         some = order[start : start + batch]
-        size = torch.tensor([len(texts[i]) for i in some])
-        circle = torch.repeat_interleave(torch.arange(len(some)), size)
-        graph = Data(
-            input_ids=torch.from_numpy(np.concatenate([texts[i] for i in some])), query_length=torch.ones_like(size),
-            circle_index=torch.stack([torch.arange(len(circle)), circle]), leader_index=size.cumsum(0) - size,
-            batch=circle,
-        )  # fmt: skip
+        graph = as_circles([texts[i] for i in some])
+        graph.query_length = torch.ones(len(some), dtype=torch.long)
         with torch.autocast("cpu", torch.bfloat16):
             found[some] = model.vectors(passage_sequences(graph, model.cls_token_id, model.sep_token_id)).numpy()
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
         np.save(file, found.astype(np.float16), allow_pickle=False)
     return found
+
+
+def as_circles(texts: list[Ints]) -> Data:
+    """Return texts as circles of a graph, each of a document of its own; the first word leads."""
+    size = torch.tensor([len(text) for text in texts])
+    circle = torch.repeat_interleave(size)
+    return Data(
+        input_ids=torch.from_numpy(np.concatenate(texts)), batch=circle, leader_index=size.cumsum(0) - size,
+        circle_index=torch.stack([torch.arange(len(circle)), circle]),
+    )  # fmt: skip
 
 
 def _bm25(passages: list[str], questions: list[str]) -> tuple[scipy.sparse.csc_matrix, scipy.sparse.csr_matrix]:

@@ -23,10 +23,9 @@ from pathlib import Path
 import numpy as np
 import torch
 from lab.options.commands import Teaching
-from lab.reader.passages import LABEL, Ints, Pool
+from lab.reader.passages import LABEL, Ints, Pool, as_circles
 from torch import Tensor
 from torch.nn.functional import kl_div, log_softmax, softmax
-from torch_geometric.data import Data
 from tqdm import tqdm
 
 from socialgraph.nn import MaxP
@@ -107,17 +106,11 @@ def draw_group(pool: Pool, options: Options, rng: np.random.Generator, longest: 
 
 def read(model: MaxP, groups: list[Group]) -> Tensor:
     """Return the state that is scored of every passage of the groups, ``[passages, E]``, one group after the other."""
-    passages = [torch.from_numpy(p) for group in groups for p in group.passages]
+    graph = as_circles([passage for group in groups for passage in group.passages])
     questions = [torch.tensor(group.question) for group in groups for _ in group.passages]
-    size = torch.tensor([len(p) for p in passages])
-    circle = torch.repeat_interleave(torch.arange(len(passages)), size)
     word = torch.tensor([-1 if g.leaders is None else g.leaders[i] for g in groups for i in range(len(g.passages))])
-    graph = Data(
-        input_ids=torch.cat(passages), query_ids=torch.cat(questions),
-        query_length=torch.tensor([len(q) for q in questions]),
-        circle_index=torch.stack([torch.arange(len(circle)), circle]), passage_mask=word < 0, batch=circle,
-        leader_index=size.cumsum(0) - size + word.clamp(min=0),
-    )  # fmt: skip
+    graph.query_ids, graph.query_length = torch.cat(questions), torch.tensor([len(q) for q in questions])
+    graph.passage_mask, graph.leader_index = word < 0, graph.leader_index + word.clamp(min=0)
     sequences = circle_sequences(graph, model.cls_token_id, model.sep_token_id, leader="central")
     return model.leaders(sequences).float()
 
