@@ -1,4 +1,4 @@
-"""Teach the reader that comes along, "minilm-reader": cut passages, train, write the file, measure.
+"""Teach the reader that comes along, "minilm-reader": cut passages, train, write the file.
 
 python experiments/reader.py --help explains the options. A training that was killed goes on with the same command.
 """
@@ -17,9 +17,8 @@ def main(config: DictConfig) -> None:
 
     import torch
     from hydra.utils import instantiate
-    from lab.reader.measures import measured
     from lab.reader.passages import make_pool
-    from lab.reader.publish import cut_back, publish
+    from lab.reader.publish import publish
     from lab.reader.training import Options, Training, log
 
     from socialgraph.data.evidence import evidence_of
@@ -35,13 +34,8 @@ def main(config: DictConfig) -> None:
     shares = {name: one.share for name, one in config.collections.items()}
     training = Training(pools, Options(shares=shares, **config.training), folder)
     training.train()
-    model = training.averaged()
-    digest = publish(model, folder / "minilm-reader.safetensors", config.rank)
+    digest = publish(training.averaged(), folder / "minilm-reader.safetensors", config.rank)
     log.info("%s: sha256 %s", folder / "minilm-reader.safetensors", digest)
-    for kind in ("whole", f"rank {config.rank}"):
-        if kind != "whole":
-            cut_back(model, config.rank)
-        print(measured(collections, model, config.measures, kind), flush=True)
 
 
 if __name__ == "__main__":

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import fmean, median
+from statistics import median
 from typing import Any
 
 import scipy.stats
 
-from lab.comparison import Comparison, Line, Values
+from lab.comparison import Comparison, Line
 from socialgraph.ranking import paired_t_test
 
 #: chance with which a difference that is there should be seen
@@ -38,24 +38,16 @@ class Column:
         return shown.replace("|", "/") + dagger * self.mark(line)  # what a user typed does not end a cell
 
 
-def measure_columns(of: Comparison) -> list[Column]:
-    """Return each measure with its deviation over seeds; the CSV has deviation and p value in columns of their own."""
-    return [column for name in of.measures for column in one_measure(of, name)]
-
-
-def one_measure(of: Comparison, name: str) -> list[Column]:
-    """Return the columns of a measure."""
-
-    def mean(line: Line) -> float:
-        return fmean(line.measures()[name].values())
+def measure_columns(of: Comparison, name: str) -> list[Column]:
+    """Return a measure with its deviation over seeds; the CSV has deviation and p value in columns of their own."""
 
     def shown(line: Line) -> str:
         spread = line.spread(name)
-        return f"{mean(line):.4f}" + ("" if spread is None else f" ± {spread:.4f}")
+        return f"{line.mean(name):.4f}" + ("" if spread is None else f" ± {spread:.4f}")
 
     return [
         Column(name, shown, mark=lambda line: of.is_marked(line, name), where="page"),
-        Column(name, mean, where="csv"),
+        Column(name, lambda line: line.mean(name), where="csv"),
         Column(f"sd of {name}", lambda line: line.spread(name), where="csv"),
         Column(f"p of {name}", lambda line: of.p_value(line, name), where="csv"),
     ]
@@ -64,13 +56,9 @@ def one_measure(of: Comparison, name: str) -> list[Column]:
 def kind_columns(of: Comparison, kind: str, heading: str) -> list[Column]:
     """Return the first measure of a kind of run, see :meth:`Line.measures`; nothing while there are none."""
     first = of.measures[0]
-
-    def mean(line: Line) -> float | None:
-        return mean_of(line.measures(kind), first)
-
-    if all(mean(line) is None for line in of.lines):
+    if all(line.mean(first, kind) is None for line in of.lines):
         return []
-    return [Column(heading, mean, ".4f", lambda line: of.is_marked(line, first, kind))]
+    return [Column(heading, lambda line: line.mean(first, kind), ".4f", lambda line: of.is_marked(line, first, kind))]
 
 
 def mixed_columns(of: Comparison, kind: str) -> list[Column]:
@@ -83,9 +71,8 @@ def difference_columns(of: Comparison) -> list[Column]:
     """Return the differences from other rows, in % of theirs."""
 
     def difference(line: Line, measure: str, to: str) -> float | None:
-        other = of.by_name.get(to)
-        theirs = mean_of(other.measures(), measure) if other else None
-        return 100 * (fmean(line.measures()[measure].values()) - theirs) / theirs if theirs else None
+        mine, theirs = (one and one.mean(measure) for one in (line, of.by_name.get(to)))
+        return 100 * (mine - theirs) / theirs if mine is not None and theirs else None
 
     wanted = [(one.measure, one.to) for one in of.config.report.differences or ()]
     return [
@@ -105,7 +92,7 @@ def interval_columns(of: Comparison) -> list[Column]:
         return None if found is None else found.interval
 
     return [
-        Column("95 % interval of Δ", interval, lambda bounds: "{:+.3f} to {:+.3f}".format(*bounds), where="page"),
+        Column("95 % interval of Δ", interval, from_to, where="page"),
         Column("Low of Δ", lambda line: (interval(line) or (None, None))[0], where="csv"),
         Column("High of Δ", lambda line: (interval(line) or (None, None))[1], where="csv"),
     ]
@@ -137,7 +124,7 @@ def own_interval_columns(of: Comparison) -> list[Column]:
         values = line.measures()[of.measures[0]]
         return paired_t_test(values, dict.fromkeys(values, 0.0), of.clusters).interval if len(values) > 1 else None
 
-    return [Column(f"95 % of {of.measures[0]}", interval, lambda bounds: "{:+.3f} to {:+.3f}".format(*bounds))]
+    return [Column(f"95 % of {of.measures[0]}", interval, from_to)]
 
 
 def statistics_columns(of: Comparison) -> list[Column]:
@@ -170,14 +157,14 @@ def budget_columns(of: Comparison) -> list[Column]:
     return [Column("Steps", steps, where="csv"), Column("Training pieces (M)", pieces, ".2f")]
 
 
-def mean_of(measures: dict[str, Values], name: str) -> float | None:
-    """Return a measure's mean, None where there is none."""
-    return fmean(measures[name].values()) if measures else None
-
-
 def weights(runs: Sequence[dict[str, Any]]) -> str | None:
     """Return the weights of the first stage in the mixtures."""
     return ", ".join(f"{run['interpolated']['weight']:g}" for run in runs if run.get("interpolated")) or None
+
+
+def from_to(bounds: tuple[float, float]) -> str:
+    """Return an interval."""
+    return "{:+.3f} to {:+.3f}".format(*bounds)
 
 
 def three_digits(value: float) -> str:
@@ -207,7 +194,7 @@ COLUMNS: dict[str, Callable[[Comparison], list[Column]]] = {
     ],
     "window": lambda of: [Column("Window", lambda line: line.row.beside.get("window"))],
     "seeds": lambda of: [Column("Seeds", lambda line: len(line.seeds))],
-    "measures": measure_columns,
+    "measures": lambda of: [column for name in of.measures for column in measure_columns(of, name)],
     "differences": difference_columns,
     "interval": interval_columns,
     "own_interval": own_interval_columns,

@@ -44,6 +44,11 @@ class Line:
         runs = self.runs(kind)
         return per_query([mixed(run) if kind.endswith("mixed") else run["measures"] for run in runs])
 
+    def mean(self, measure: str, kind: str = "alone") -> float | None:
+        """Return a measure's mean over queries and seeds; None where there is no such run."""
+        values = self.measures(kind).get(measure)
+        return fmean(values.values()) if values else None
+
     def spread(self, measure: str) -> float | None:
         """Return the standard deviation of the seeds' means."""
         means = [fmean(run["measures"][measure].values()) for run in self.seeds]

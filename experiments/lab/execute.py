@@ -118,9 +118,9 @@ def execute(run: Run, tasks: Tasks, prefix: str = "") -> None:
         if not is_mine:
             log.info("%s%s: another process is at it", prefix, run.name)
             return
-        split, reason = processes.from_first(_unfinished_split(run))
+        reason = processes.from_first(run.reason())
         unfinished = Unfinished(folder, {"splits": list(run.folders), **run.identities[next(iter(run.folders))]})
-        if split is not None:
+        if reason is not None:
             if reason != "new":
                 log.info("%s%s: %s; again", prefix, run.name, reason)
             with unfinished.kept_if_begun():
@@ -130,13 +130,6 @@ def execute(run: Run, tasks: Tasks, prefix: str = "") -> None:
                 Store(folder).write(run.name, outcome.tests[split].ranking, value)
             log.info("%s%s: %s", prefix, run.name, outcome.summary())
         unfinished.remove()
-
-
-def _unfinished_split(run: Run) -> tuple[str | None, str]:
-    for split, (value, reason) in run.found().items():
-        if value is None:
-            return split, reason
-    return None, "finished"
 
 
 def carry_out(run: Run, tasks: Tasks, unfinished: Unfinished) -> Outcome:

@@ -11,7 +11,7 @@ from hydra.errors import HydraException, MissingConfigException
 from omegaconf.errors import OmegaConfBaseException
 
 from lab.options.commands import COMMANDS
-from lab.options.kinds import names_of, unknown
+from lab.options.kinds import unknown, walk
 from socialgraph.errors import SocialgraphError, first_line, shown
 
 
@@ -65,7 +65,7 @@ def whole_message(error: Exception, command: str = "run") -> str:
 def no_option(name: str, command: str) -> str:
     """Return that a configuration has no option of this name, and which one may be meant."""
     group = name.rpartition(".")[0]
-    known = [one for one in names_of(COMMANDS[command]) if one.rpartition(".")[0] == group]
+    known = [one for one, _ in walk(COMMANDS[command]) if one.rpartition(".")[0] == group]
     if name in known:
         return f"{name} is an option of another file of {group}: choose one with {group}=..."
     if not known or group.endswith(".arguments"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import inspect
 import re
@@ -13,6 +12,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
+from lab.options.kinds import suggestion
 from socialgraph.errors import OptionError
 from socialgraph.recipes.typed import quoted
 
@@ -123,9 +123,3 @@ def imported(key: str, name: str, *kinds: type) -> type[Any]:
         wanted = " or ".join(kind.__name__ for kind in kinds)
         raise OptionError(f"{key}={name}: {attribute} is no subclass of {wanted}")
     return kind
-
-
-def suggestion(name: str, names: Sequence[str]) -> str:
-    """Return what one may have meant."""
-    near = difflib.get_close_matches(name, names, n=1)
-    return f"did you mean {near[0]}?" if near else f"there are: {', '.join(names) or 'none'}"

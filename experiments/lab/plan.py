@@ -62,6 +62,10 @@ class Run:
             for split, folder in self.folders.items()
         }
 
+    def reason(self) -> str | None:
+        """Return why it must be executed; None if it is finished."""
+        return next((reason for value, reason in self.found().values() if value is None), None)
+
     def finished(self) -> dict[str, dict[str, Any]] | None:
         """Return its JSON for each test split, or None."""
         values = {split: value for split, (value, _) in self.found().items() if value is not None}
@@ -77,7 +81,7 @@ def by_row(runs: Iterable[Run]) -> dict[Row, list[Run]]:
 
 
 def named_run(
-    row: Row, config: DictConfig, folder: Path, also: Mapping[str, Any] | None = None, **options: Any
+    row: Row, config: DictConfig, folder: Path, depends_on: dict[str, Any] | None = None, **options: Any
 ) -> Run:
     """Return the run of a row whose results lie in one folder.
 
@@ -85,11 +89,11 @@ def named_run(
         row: the row.
         config: of the run.
         folder: of the store.
-        also: what the result depends on beside the configuration.
+        depends_on: what the result depends on; None: see :func:`identity`.
         options: others of a run.
     """
     (split,) = test_splits(config.data)
-    return Run(row, config.seed, config, {split: folder}, {split: identity(config) | dict(also or {})}, **options)
+    return Run(row, config.seed, config, {split: folder}, {split: depends_on or identity(config)}, **options)
 
 
 def results_folder(config: DictConfig, split: str | None = None) -> Path:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import fmean
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -51,7 +50,7 @@ def draw_quality_and_cost(of: Comparison, path: Path) -> None:
     Lines whose cost is unknown are left out. Over several seeds a point has its deviation.
     """
     measure, lines = of.measures[0], [line for line in of.lines if line.cost("seconds_per_document") is not None]
-    quality = {line.row.name: fmean(line.measures()[measure].values()) for line in lines}
+    quality = {line.row.name: line.mean(measure) or 0.0 for line in lines}
     figure = Figure(figsize=(8, max(4.0, 0.24 * len(lines) + 1.2)), facecolor="white", layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
@@ -107,7 +106,7 @@ def draw_quality_and_sequences(of: Comparison, path: Path) -> None:
     FigureCanvasAgg(figure)
     for axes, measure in zip(figure.subplots(high, wide, sharex=True, squeeze=False).flat, measures, strict=False):
         for number, (name, lines) in enumerate(strategies.items()):
-            points = sorted((mean(line, "sequences"), mean(line, measure)) for line in lines)
+            points = sorted((line.mean("sequences") or 0.0, line.mean(measure) or 0.0) for line in lines)
             style = {"color": CURVES[number % len(CURVES)], "marker": MARKERS[number % len(MARKERS)], "markersize": 5}
             axes.plot(*zip(*points, strict=True), label=name, **style)
         axes.set_xscale("log", base=2)
@@ -120,11 +119,6 @@ def draw_quality_and_sequences(of: Comparison, path: Path) -> None:
     figure.legend(handles, names, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
     with atomic_write(path, "wb") as file:
         figure.savefig(file, format="png", dpi=130)
-
-
-def mean(line: Line, measure: str) -> float:
-    """Return a line's mean over questions."""
-    return fmean(line.measures()[measure].values())
 
 
 def milliseconds(line: Line) -> float:

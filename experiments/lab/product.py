@@ -8,18 +8,19 @@ from __future__ import annotations
 import hashlib
 import inspect
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.utils import get_object
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from lab.overrides import OPEN, overrides
 from lab.plan import Row
 from socialgraph.errors import OptionError
+from socialgraph.ranker_files import tables
 from socialgraph.recipes.build import BACKBONE
 
 
@@ -72,17 +73,9 @@ def baseline_of(rows: Sequence[Row], named: Any) -> Row:
 
 def sources(config: DictConfig) -> dict[str, str]:
     """Return hashes of the files that define classes from outside the package: an edited class is another run."""
+    recipe = OmegaConf.to_container(config.recipe, resolve=True)
     return {
         name: hashlib.sha256(Path(inspect.getfile(get_object(name.removesuffix(BACKBONE)))).read_bytes()).hexdigest()
-        for name in sorted(set(targets(config.recipe)))
-        if name.split(".")[0] != "socialgraph"
+        for name in sorted({one["_target_"] for one in tables(recipe)})
+        if "." in name and name.split(".")[0] != "socialgraph"
     }
-
-
-def targets(config: Any) -> Iterator[str]:
-    """Yield the classes that a configuration names."""
-    if isinstance(config, DictConfig):
-        if "_target_" in config and "." in config._target_:
-            yield config._target_
-        for key in config:
-            yield from targets(config[key])

@@ -11,6 +11,7 @@ import io
 import logging
 import re
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -108,27 +109,24 @@ class Report:
         """Return the table as Markdown."""
         if not self.lines:
             return "No row is finished.\n"
-        columns, group = self.on_page, ""
-        text = [markdown_line(column.heading for column in columns), f"|---|{'---:|' * (len(columns) - 1)}"]
-        for line in self.lines:
-            if line.row.group != group:
-                group = line.row.group
-                text.append(f"| **{group}** |{' |' * (len(columns) - 1)}")
-            text.append(markdown_line(column.text(line, " †") for column in columns))
+        columns, rest = self.on_page, len(self.on_page) - 1
+        text = [markdown_line(column.heading for column in columns), f"|---|{'---:|' * rest}"]
+        for group, lines in groupby(self.lines, lambda line: line.row.group):
+            text += [f"| **{group}** |{' |' * rest}"] if group else []
+            text += [markdown_line(column.text(line, " †") for column in columns) for line in lines]
         return "\n".join([*text, "", self.notes()]) + "\n"
 
     def latex(self) -> str:
         """Return the table as LaTeX; it needs the package booktabs."""
         if not self.lines:
             return "% No row is finished.\n"
-        columns, group = self.on_page, ""
+        columns = self.on_page
         text = [f"% {self.notes()}", f"\\begin{{tabular}}{{l{'r' * (len(columns) - 1)}}}", "\\toprule"]
         text.append(" & ".join(escaped(column.heading) for column in columns) + r" \\")
-        for line in self.lines:
-            if line.row.group != group:
-                group = line.row.group
-                text += [r"\midrule", f"\\multicolumn{{{len(columns)}}}{{l}}{{\\textit{{{escaped(group)}}}}} \\\\"]
-            text.append(" & ".join(escaped(column.text(line, "†")) for column in columns) + r" \\")
+        for group, lines in groupby(self.lines, lambda line: line.row.group):
+            heading = f"\\multicolumn{{{len(columns)}}}{{l}}{{\\textit{{{escaped(group)}}}}} \\\\"
+            text += [r"\midrule", heading] if group else []
+            text += [" & ".join(escaped(column.text(line, "†")) for column in columns) + r" \\" for line in lines]
         return "\n".join([*text, r"\bottomrule", r"\end{tabular}"]) + "\n"
 
     def csv(self) -> str:

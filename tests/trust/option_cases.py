@@ -115,10 +115,10 @@ RUN = {
     "+data.splits.tset=x": r"no option is called data.splits.tset; did you mean data.splits.test\?",
     "data.queries=null": "data.queries must be a group of options, got null",
     "+data.queries.found=yes": "data.queries.found must be true or false, got 'yes'",
-    "+data.queries.outside=dev": "no option is called data.queries.outside; there are dev, test, found",
+    "+data.queries.outside=dev": "no option is called data.queries.outside; there are: dev, test, found",
     "+data.pth=x": r"no option is called data.pth; did you mean data.path\?",
-    "nobody=1": "no option is called nobody; there are measures, check, seed",
-    "+nobody=1": "no option is called nobody; there are measures, check, seed",
+    "nobody=1": "no option is called nobody; there are: measures, check, seed",
+    "+nobody=1": "no option is called nobody; there are: measures, check, seed",
     "mesures=[RR@10]": r"no option is called mesures; did you mean measures\?",
     "~measures": "measures is missing; it must be a list",
     "rows=[]": "rows must be a list that is not empty, each text, got",
@@ -191,7 +191,6 @@ READER = {
     "training.learning_rate=nan": "training.learning_rate must be a number of 0 or more, got nan",
     "+training.warm=1": r"no option is called training.warm; did you mean training.warm_up\?",
     "collections.wtq.share=0": "collections.wtq.share must be a number above 0, got 0",
-    "measures.splits=[]": "measures.splits must be a list that is not empty",
 }
 WRONG = {"run": RUN, "table": TABLE, "study": STUDY, "compare": COMPARE, "reader": READER}
 

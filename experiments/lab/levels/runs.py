@@ -64,13 +64,11 @@ def level_runs(config: DictConfig, level: str, rows: Sequence[Row], folder: Path
             raise OptionError(f"{row.label} has no friend circles to look at: level=training compares systems")
         for one in (with_seed(unseeded, seed) for seed in config.seeds):
             if training:
-                also = {"sample": config.sample, "sources": sources(one)}
-                runs.append(named_run(row, one, folder, also, described=config.sample))
+                depends, options = identity(one) | {"sample": config.sample}, {"described": config.sample}
             else:
-                amount = config.levels[level].amount
-                run = named_run(row, one, folder, kind=level, amount=amount)
-                run.identities = {split: depends_on(one, level, amount) for split in run.identities}
-                runs.append(run)
+                options = {"kind": level, "amount": config.levels[level].amount}
+                depends = depends_on(one, level, options["amount"])
+            runs.append(named_run(row, one, folder, depends | {"sources": sources(one)}, **options))
     return runs
 
 
@@ -81,7 +79,7 @@ def depends_on(one: DictConfig, level: str, amount: int) -> dict[str, Any]:
     kept["recipe"] = {key: whole["recipe"][key] for key in ("edges", "circles", "document_length")}
     if level == "reading":
         kept["sentence_backbone"] = one.sentence_backbone
-    return kept | {"level": level, "amount": amount, "sources": sources(one)}
+    return kept | {"level": level, "amount": amount}
 
 
 def sections(level: str, comparison: Comparison, run: Run, tasks: Tasks, folder: Path) -> str:

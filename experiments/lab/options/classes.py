@@ -41,7 +41,7 @@ def check_arguments(config: DictConfig) -> None:
             if name in (*REFUSED, "eval_strategy"):
                 raise OptionError(f"{group}.arguments.{name} is not offered here")
             if name not in kinds:
-                raise OptionError(unknown(f"{group}.arguments.{name}", [f"{group}.arguments.{one}" for one in kinds]))
+                raise OptionError(unknown(f"{group}.arguments.{name}", list(kinds)))
             check(value, kinds[name], f"{group}.arguments.{name}")
         try:
             TrainingArguments(output_dir="unused", use_cpu=True, **arguments)

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from omegaconf import DictConfig
 
 from lab.options.groups import FILLED, Above0, Count, Label, Name, Names, Positive, Rate, Run, Seed, Share
-from lab.options.kinds import Built, Only, Range, about, check_config
+from lab.options.kinds import Built, Only, about, between, check_config
 from socialgraph.errors import OptionError
 
 RISING = Only("that rises", lambda values: values == sorted(set(values)))
@@ -42,7 +42,7 @@ class Significance:
 
     to: Names = about("the reference: the first of these rows that the table has", optional=True)
     measures: Names = about("those that are tested")
-    level: Annotated[float, Range(0, 1, above=True)] = about("p values below it are marked", optional=True)
+    level: Annotated[float, between(0, 1, above=True)] = about("p values below it are marked", optional=True)
 
 
 @dataclass(kw_only=True)
@@ -80,6 +80,16 @@ class RunCommand(Run):
 
 
 @dataclass(kw_only=True)
+class SeveralSeeds(Run):
+    """What the commands take whose rows are run with several seeds, in a folder that stays."""
+
+    seeds: Seeds = about("measures are averaged over them, query by query")
+    results: Name = about("folder of results")
+    size: Size = about("lengths and budget; of compare.py in level=training")
+    report: Report = about("columns of the table; of compare.py in level=training")
+
+
+@dataclass(kw_only=True)
 class Entry:
     """A row of a table."""
 
@@ -100,36 +110,28 @@ class Table:
 
 
 @dataclass(kw_only=True)
-class TableCommand(Run):
+class TableCommand(SeveralSeeds):
     """table.py."""
 
     rows: Names | None = about("these only; null: all")
-    seeds: Seeds = about("measures are averaged over them, query by query")
     keep_models: bool = about("keep trained models")
     pack: bool = about("keep all finished runs of the folder in one file")
-    results: Name = about("folder of results")
-    size: Size = about("lengths and budget")
     table: Table = about("the table")
-    report: Report = about("its columns")
 
 
 @dataclass(kw_only=True)
-class StudyCommand(Run):
+class StudyCommand(SeveralSeeds):
     """study.py."""
 
     rows: Names | None = about("of Tables 1 and 2; null: all")
     collections: Names = about("wtq, fairytale")
-    seeds: Seeds = about("measures are averaged over them, query by query")
     minutes: Rate | None = about("begin no run that would not end within so many; null: no limit")
     tables: bool = about("write the tables and figures of what is finished")
-    results: Name = about("folder of results")
     work: Name = about("folder of what later seeds need not compute again")
     data_root: Name | None = about("folder of the collections; null: the cache")
     tests: dict[str, Names] = about("collection: splits that a run ranks at the end")
     bounds: Annotated[list[Positive], RISING] = about("word pieces at which a new bucket begins")
     drawn: list[Name] = about("rows of Figure 6")
-    size: Size = about("lengths and budget")
-    report: Report = about("the columns")
 
 
 @dataclass(kw_only=True)
@@ -160,22 +162,18 @@ class Levels:
 
 
 @dataclass(kw_only=True)
-class CompareCommand(Run):
+class CompareCommand(SeveralSeeds):
     """compare.py."""
 
     varied: Names = about("what is compared, if no values with commas are typed")
     level: Level | Annotated[list[Level], FILLED] = about("how strategies are judged, from cheap to dear")
     baseline: Name | float | list[Name | float] | None = about("what the others are tested against; null: the first")
-    seeds: Seeds = about("measures are averaged over them, query by query")
-    results: Name = about("folder of results")
     name: Label = about("of the folder within it")
     sample: Positive = about("test candidates whose graphs are described")
     statistics: dict[str, Name] = about("what describe() calls it: heading of a column")
     bounds: Annotated[list[Positive], RISING] = about("word pieces at which a new bucket begins")
     drawn: list[Name] = about("of more than 8 strategies these are drawn")
     levels: Levels = about("what trains nothing")
-    size: Size = about("lengths and budget of level=training")
-    report: Report = about("columns of level=training")
 
 
 @dataclass(kw_only=True)
@@ -208,16 +206,6 @@ class Teaching:
 
 
 @dataclass(kw_only=True)
-class Measured:
-    """How the reader is measured."""
-
-    splits: Names = about("of each collection")
-    questions: Positive = about("of each split")
-    candidates: Positive = about("of each question")
-    length: Positive = about("word pieces of a document")
-
-
-@dataclass(kw_only=True)
 class ReaderCommand:
     """reader.py."""
 
@@ -227,7 +215,6 @@ class ReaderCommand:
     collections: Annotated[dict[str, Source], FILLED] = about("what is read")
     training: Teaching = about("how it is taught")
     rank: Positive = about("of each linear layer's change in the file that is shipped")
-    measures: Measured = about("how it is measured")
 
 
 COMMANDS: dict[str, type] = {

@@ -6,14 +6,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from lab.options.kinds import LARGEST, Built, Only, Range, about
+from lab.options.kinds import LARGEST, Built, Only, about, between
 
-Count = Annotated[int, Range(0, LARGEST)]
-Positive = Annotated[int, Range(1, LARGEST)]
-Seed = Annotated[int, Range(0, 2**32 - 1)]
-Rate = Annotated[float, Range(0)]
-Share = Annotated[float, Range(0, 1)]
-Above0 = Annotated[float, Range(0, above=True)]
+Count = Annotated[int, between(0, LARGEST)]
+Positive = Annotated[int, between(1, LARGEST)]
+Seed = Annotated[int, between(0, 2**32 - 1)]
+Rate = Annotated[float, between(0)]
+Share = Annotated[float, between(0, 1)]
+Above0 = Annotated[float, between(0, above=True)]
 Name = Annotated[str, Only("", lambda text: text.strip() != "")]  # text that is not blank
 Label = Name | int
 FILLED = Only("that is not empty", bool)

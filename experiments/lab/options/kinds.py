@@ -6,11 +6,11 @@ import difflib
 import math
 import re
 import types
-from collections.abc import Callable, Iterable
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import MISSING, field, fields, is_dataclass
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
-from omegaconf import DictConfig, ListConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import InterpolationToMissingValueError, MissingMandatoryValue
 
 from socialgraph.errors import OptionError
@@ -19,38 +19,20 @@ from socialgraph.errors import OptionError
 LARGEST = 2**31 - 1
 
 
-@dataclass(frozen=True)
-class Range:
-    """Numbers from ``low`` to ``high``, both included, or without ``low`` itself."""
-
-    low: float
-    high: float = math.inf
-    above: bool = False
-
-    def __call__(self, value: Any) -> bool:
-        """Whether a number is inside."""
-        return (self.low < value if self.above else self.low <= value) and value <= self.high
-
-    def __str__(self) -> str:
-        first = f"above {self.low}" if self.above else f"from {self.low}"
-        if self.high == math.inf:
-            return first if self.above else f"of {self.low} or more"
-        return f"{first} to {self.high}"
-
-
-@dataclass(frozen=True)
-class Only:
+class Only(NamedTuple):
     """What else must hold of a value, in words and as a check."""
 
     words: str
     holds: Callable[[Any], bool]
 
-    def __call__(self, value: Any) -> bool:
-        """Whether it holds."""
-        return self.holds(value)
 
-    def __str__(self) -> str:
-        return self.words
+def between(low: float, high: float = math.inf, above: bool = False) -> Only:
+    """Return that a number lies from ``low`` to ``high``, both included, or without ``low`` itself."""
+    words = f"above {low}" if above else f"of {low} or more" if high == math.inf else f"from {low}"
+    return Only(
+        words if high == math.inf else f"{words} to {high}",
+        lambda value: (low < value if above else low <= value) and value <= high,
+    )
 
 
 class Built:
@@ -88,13 +70,23 @@ def options_of(group: type) -> list[Option]:
     ]  # fmt: skip
 
 
-def names_of(group: type, before: str = "") -> Iterable[str]:
-    """Yield the dotted names of all options of a group, and of the groups in it."""
+def walk(group: type, before: str = "", closed: Sequence[type] = ()) -> Iterator[tuple[str, Option]]:
+    """Yield the dotted names of a group's options, each followed by those of the group in it, but for closed ones."""
     for option in options_of(group):
-        yield before + option.name
-        for kind in alternatives(option.kind):
-            if is_dataclass(kind):
-                yield from names_of(kind, f"{before}{option.name}.")
+        name, below = before + option.name, inner(option.kind)
+        yield name, option
+        if below is not None and below[1] not in closed:
+            yield from walk(below[1], name + below[0], closed)
+
+
+def inner(kind: Any) -> tuple[str, type] | None:
+    """Return the dataclass in a kind, and how one gets there; None where there is none."""
+    for one in map(bare, alternatives(kind)):
+        if is_dataclass(one):
+            return ".", one  # type: ignore[return-value]
+        if get_origin(one) in (list, dict) and (found := inner(get_args(one)[-1])):
+            return ("[0]" if get_origin(one) is list else ".NAME") + found[0], found[1]
+    return None
 
 
 def alternatives(kind: Any) -> tuple[Any, ...]:
@@ -107,14 +99,14 @@ def bare(kind: Any) -> Any:
     return get_args(kind)[0] if get_origin(kind) is Annotated else kind
 
 
-def conditions(kind: Any) -> tuple[Any, ...]:
+def conditions(kind: Any) -> tuple[Only, ...]:
     """Return what else must hold of a value of a kind."""
     return get_args(kind)[1:] if get_origin(kind) is Annotated else ()
 
 
 def words_of(kind: Any) -> str:
     """Return what a value must be, in words."""
-    also = " and ".join(map(str, conditions(kind)))
+    also = " and ".join(one.words for one in conditions(kind) if one.words)
     kind = bare(kind)
     if len(alternatives(kind)) > 1 or kind is bool or get_origin(kind) is Literal:
         *first, last = choices(kind)
@@ -180,7 +172,7 @@ def check(value: Any, kind: Any, name: str, referred: str = "") -> None:
     near = [one for one in alternatives(kind) if is_near(value, one)]
     if isinstance(value, list | dict) and near:
         check_inside(value, bare(near[0]), name, referred)
-    if not any(fits(value, bare(one)) and all(holds(value) for holds in conditions(one)) for one in near):
+    if not any(fits(value, bare(one)) and all(only.holds(value) for only in conditions(one)) for one in near):
         raise OptionError(f"{name} must be {words_of(kind)}, got {written(value)}")
 
 
@@ -232,22 +224,26 @@ def check_config(config: DictConfig, group: type) -> None:
         for option in options_of(group):  # one by one: what others refer to comes first
             if option.name in raw:
                 node = "???" if raw[option.name] == "???" else config[option.name]
-                if isinstance(node, DictConfig | ListConfig):
-                    node = OmegaConf.to_container(node, resolve=True)
-                check(node, option.kind, option.name, referred)
+                value = OmegaConf.to_container(node, resolve=True) if OmegaConf.is_config(node) else node
+                check(value, option.kind, option.name, referred)
     except (InterpolationToMissingValueError, MissingMandatoryValue) as error:
         found = re.search(r"Missing mandatory value: ([\w.]+)", str(error))
         name = found[1] if found else str(error).splitlines()[0]
         raise OptionError(f"{name} is missing: type {name}=...") from error
 
 
-def unknown(name: str, known: Iterable[str]) -> str:
+def unknown(name: str, known: Sequence[str]) -> str:
     """Return that no option has a name, and which one was meant, or how a class of one's own gets it."""
     group, dot, last = name.rpartition(".")
     names = [one.removeprefix(group + dot) for one in known]
-    near = difflib.get_close_matches(last, names, n=1)
-    listed = f"there are {', '.join(names)}" if len(names) < 40 else f"none of the {len(names)} is like it"
-    return f"no option is called {name}; " + (f"did you mean {group}{dot}{near[0]}?" if near else listed)
+    return f"no option is called {name}; {suggestion(last, names, group + dot)}"
+
+
+def suggestion(name: str, names: Sequence[str], before: str = "") -> str:
+    """Return which of some names one may have meant; what stands before all of them is not compared."""
+    if near := difflib.get_close_matches(name, names, n=1):
+        return f"did you mean {before}{near[0]}?"
+    return f"there are: {', '.join(names) or 'none'}" if len(names) < 40 else f"none of the {len(names)} is like it"
 
 
 def written(value: Any) -> str:

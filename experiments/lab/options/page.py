@@ -6,10 +6,9 @@ In experiments/: ``python -m lab.options.page > ../docs/options.md``
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import is_dataclass
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, get_args, get_origin
+from typing import Any
 
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
@@ -17,7 +16,7 @@ from omegaconf import OmegaConf
 
 from lab.options.commands import COMMANDS, Report, Size
 from lab.options.groups import Arguments, Run, Training
-from lab.options.kinds import Option, alternatives, bare, options_of, words_of, written
+from lab.options.kinds import Option, inner, options_of, walk, words_of, written
 
 HEADER = """\
 # Options
@@ -37,24 +36,10 @@ group may hold further options that others refer to (`path: ${data.root}/${data.
 SHARED = (Arguments, Training, Report, Size)
 
 
-def inner(kind: Any) -> tuple[str, type] | None:
-    """Return the dataclass in a kind, and how one gets there; None where there is none."""
-    for one in map(bare, alternatives(kind)):
-        if is_dataclass(one):
-            return ".", one  # type: ignore[return-value]
-        if get_origin(one) in (list, dict) and (found := inner(get_args(one)[-1])):
-            return ("[0]" if get_origin(one) is list else ".NAME") + found[0], found[1]
-    return None
-
-
-def flat(group: type, before: str = "") -> Iterator[tuple[str, Option]]:
-    """Yield the dotted names of a group's options, with those of groups inside it that are not shared."""
-    for option in options_of(group):
-        name, below = before + option.name, inner(option.kind)
-        if below is None or below[1] in SHARED:
-            yield name, option
-        else:
-            yield from flat(below[1], name + below[0])
+def rows_of(group: type, before: str = "") -> list[tuple[str, Option]]:
+    """Return the options of a group and of the groups inside it, which have no line of their own unless shared."""
+    rows = walk(group, before, SHARED)
+    return [(name, option) for name, option in rows if not (below := inner(option.kind)) or below[1] in SHARED]
 
 
 def words(option: Option) -> str:
@@ -77,7 +62,7 @@ def default(config: Any, name: str) -> str:
     return value if isinstance(value, str) and value else written(value).replace("'", "")
 
 
-def table(rows: Iterator[tuple[str, Option]], config: Any) -> list[str]:
+def table(rows: Iterable[tuple[str, Option]], config: Any) -> list[str]:
     """Return options as a table in Markdown."""
     lines = ["", "| option | what it is for | what it may be | default |", "|---|---|---|---|"]
     for name, option in rows:
@@ -95,19 +80,19 @@ def page() -> str:
     """Return the page; Hydra must be initialized."""
     configs = {name: OmegaConf.to_container(compose(name), resolve=False) for name in COMMANDS}
     lines = [HEADER, "## Every command"]
-    alone = ((name, option) for name, option in flat(Run) if "." not in name)
+    alone = ((name, option) for name, option in rows_of(Run) if "." not in name)
     lines += table(alone, configs["run"])
     for option in options_of(Run):
         if (below := inner(option.kind)) and below[1] not in SHARED:
             lines += ["", f"## `{option.name}`", "", first_sentence(below[1])]
-            lines += table(flat(below[1], f"{option.name}."), configs["run"])
+            lines += table(rows_of(below[1], f"{option.name}."), configs["run"])
     common = {option.name for option in options_of(Run)}
     for name, command in COMMANDS.items():
-        own = [row for row in flat(command) if name == "reader" or row[0].split(".")[0] not in common]
-        lines += ["", f"## `{name}.py`", *table(iter(own), configs[name])]
+        own = [row for row in rows_of(command) if name == "reader" or row[0].split(".")[0] not in common]
+        lines += ["", f"## `{name}.py`", *table(own, configs[name])]
     for group, place in zip(SHARED, ("trainer.arguments", "training", "report", "size"), strict=True):
         lines += ["", f"## {group.__name__}", "", first_sentence(group)]
-        lines += table(((name.removeprefix(f"{place}."), option) for name, option in flat(group)), {})
+        lines += table(((name.removeprefix(f"{place}."), option) for name, option in rows_of(group)), {})
     lines += ["", "## Files of each group", "", "| group | files |", "|---|---|"]
     files = {group: names for name in COMMANDS for group, names in files_of(name).items()}
     lines += [f"| `{group}=` | {', '.join(names)} |" for group, names in sorted(files.items())]
@@ -128,7 +113,7 @@ def group_lines(command: str) -> str:
 
 def help_lines(command: str) -> str:
     """Return a line for each option of a command, as --help shows it; recipes and arguments are on the page."""
-    rows = [row for row in flat(COMMANDS[command]) if row[0].split(".")[0] not in ("recipe", "table", "levels")]
+    rows = [row for row in rows_of(COMMANDS[command]) if row[0].split(".")[0] not in ("recipe", "table", "levels")]
     return "\n".join(
         f"  {name:30} {option.about} ({words(option)})"
         for name, option in rows

@@ -25,8 +25,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+import bm25s
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
@@ -36,9 +36,7 @@ from bm25s.tokenization import Tokenizer
 from torch_geometric.data import Data
 from tqdm import tqdm
 
-from socialgraph.backbone import load_tokenizer
-from socialgraph.data import Collection, Document, GraphBuilder, TermStatistics, Tokens
-from socialgraph.data.collection import Queries
+from socialgraph.data import Collection, GraphBuilder, TermStatistics, Tokens
 from socialgraph.edges import DynamicDistance, SocialEdges, StaticCentrality, StaticDistance
 from socialgraph.nn import SentenceEncoder
 from socialgraph.nn.sequences import passage_sequences
@@ -84,7 +82,7 @@ class Pool:
         passage_vectors: the sentence encoder's, of length 1.
         question_vectors: likewise.
         cover: BM25 of each word (column) in each passage (row).
-        asked: idf of each word (column) of each question (row), summing to 1 over its words times its largest BM25.
+        asked: of each question (row) the words (columns): 1 / the sum of their idf, which is the largest BM25.
     """
 
     name: str
@@ -146,17 +144,17 @@ def make_pool(
     rng = np.random.default_rng(seed)
     held_out = {d for name, s in collection.splits.items() if name != train for q in s.qrels.values() for d in q}
     ids = [document_id for document_id in sorted(collection.documents) if document_id not in held_out]
-    tokenizer = load_tokenizer("minilm")
-    texts, titles = _tokenised(collection, ids, tokenizer)
-    questions = _asked(collection[train].queries, evidence, ids, titles, tokenizer)
+    pieces = Tokens.stored(collection.documents, "minilm", LONGEST)
+    texts = [text.numpy().astype(np.int64) for text in pieces.documents(ids, collection.documents)]
+    questions = _asked(collection, train, evidence, ids, pieces)
     passages = list(_windows(texts, rng))
     windows = len(passages)
     passages += list(_spans(texts, rng))
     passages += list(_friends(collection, ids, questions))
     tokens = np.concatenate([texts[d][places] for d, places in passages])
     ptr = np.cumsum([0, *(len(places) for _, places in passages)])
-    words = [tokenizer.decode(texts[d][places]) for d, places in passages]
-    questions += list(_made_up(words[:windows], tokenizer, made_up, rng))
+    words = [pieces.tokenizer.decode(texts[d][places]) for d, places in passages]
+    questions += list(_made_up(words[:windows], pieces, made_up, rng))
     cover, asked = _bm25(words, [question.text for question in questions])
     return Pool(
         collection.name, tokens, np.concatenate([places for _, places in passages]), ptr,
@@ -168,39 +166,22 @@ def make_pool(
 
 
 def _asked(
-    queries: Queries, evidence: dict[str, tuple[str, int, int]], ids: list[str], titles: list[int], tokenizer: Any
+    collection: Collection, train: str, evidence: dict[str, tuple[str, int, int]], ids: list[str], pieces: Tokens
 ) -> list[Question]:
     """Return the questions whose evidence is known and lies in one of the documents."""
     row = {document_id: number for number, document_id in enumerate(ids)}
     questions = []
-    for query_id, text in queries.items():
-        pieces = _pieces(text, tokenizer)
-        if query_id in evidence and evidence[query_id][0] in row and pieces:
+    for query_id, text in collection[train].queries.items():
+        asked = pieces.query(text).tolist()
+        if query_id in evidence and evidence[query_id][0] in row and asked:
             document, start, end = evidence[query_id]
-            before = titles[row[document]]  # a document is read with its title in front
-            questions.append(Question(text, pieces, row[document], start + before, end + before))
+            title = collection.documents[document].title or ""  # a document is read with its title in front
+            before = len(pieces.tokenizer(title, add_special_tokens=False, verbose=False)["input_ids"])
+            questions.append(Question(text, asked, row[document], start + before, end + before))
     return questions
 
 
 # ---- passages -------------------------------------------------------------------------------------------------------
-
-
-def _pieces(text: str, tokenizer: Any) -> list[int]:
-    return tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"][:64]
-
-
-def _tokenised(collection: Collection, ids: list[str], tokenizer: Any) -> tuple[list[Ints], list[int]]:
-    """Return the word pieces of title and text of each document, and how many are the title's."""
-    texts, titles = [], []
-    for document_id in tqdm(ids, f"{collection.name}: tokenising", leave=False, disable=None):
-        document: Document = collection.documents[document_id]
-        parts = [
-            tokenizer(part or "", add_special_tokens=False, verbose=False)["input_ids"]
-            for part in (document.title, document.text)
-        ]
-        titles.append(len(parts[0]))
-        texts.append(np.array(parts[0] + parts[1], np.int64)[:LONGEST])
-    return texts, titles
 
 
 def _windows(texts: list[Ints], rng: np.random.Generator) -> Iterator[tuple[int, Ints]]:
@@ -250,7 +231,7 @@ def _friends(
                 yield pairs[owner[c]][0], members - int(batch.ptr[owner[c]])
 
 
-def _made_up(words: list[str], tokenizer: Any, count: int, rng: np.random.Generator) -> Iterator[Question]:
+def _made_up(words: list[str], pieces: Tokens, count: int, rng: np.random.Generator) -> Iterator[Question]:
     """Yield questions made from windows: half a sentence of one, half a few of its long words."""
     for number in rng.choice(len(words), size=min(count, len(words)), replace=False):
         if rng.random() < 0.5:
@@ -261,7 +242,7 @@ def _made_up(words: list[str], tokenizer: Any, count: int, rng: np.random.Genera
         if found:
             text = str(found[int(rng.integers(len(found)))])
             # shown three times out of ten: a copy is easy, but the reader should know one
-            yield Question(text, _pieces(text, tokenizer), hidden=int(number) if rng.random() < 0.7 else -1)
+            yield Question(text, pieces.query(text).tolist(), hidden=int(number) if rng.random() < 0.7 else -1)
 
 
 # ---- the teachers ---------------------------------------------------------------------------------------------------
@@ -279,13 +260,8 @@ def vectors(texts: list[Ints], folder: Path | None = None, batch: int = 64) -> F
     found = np.zeros((len(texts), model.token_size), np.float32)
     for start in tqdm(range(0, len(order), batch), "sentence vectors", leave=False, disable=None):
         some = order[start : start + batch]
-        size = torch.tensor([len(texts[i]) for i in some])
-        circle = torch.repeat_interleave(torch.arange(len(some)), size)
-        graph = Data(
-            input_ids=torch.from_numpy(np.concatenate([texts[i] for i in some])), query_length=torch.ones_like(size),
-            circle_index=torch.stack([torch.arange(len(circle)), circle]), leader_index=size.cumsum(0) - size,
-            batch=circle,
-        )  # fmt: skip
+        graph = as_circles([texts[i] for i in some])
+        graph.query_length = torch.ones(len(some), dtype=torch.long)
         with torch.autocast("cpu", torch.bfloat16):
             found[some] = model.vectors(passage_sequences(graph, model.cls_token_id, model.sep_token_id)).numpy()
     if file is not None:
@@ -294,28 +270,30 @@ def vectors(texts: list[Ints], folder: Path | None = None, batch: int = 64) -> F
     return found
 
 
+def as_circles(texts: list[Ints]) -> Data:
+    """Return texts as circles of a graph, each of a document of its own; the first word leads."""
+    size = torch.tensor([len(text) for text in texts])
+    circle = torch.repeat_interleave(size)
+    return Data(
+        input_ids=torch.from_numpy(np.concatenate(texts)), batch=circle, leader_index=size.cumsum(0) - size,
+        circle_index=torch.stack([torch.arange(len(circle)), circle]),
+    )  # fmt: skip
+
+
 def _bm25(passages: list[str], questions: list[str]) -> tuple[scipy.sparse.csc_matrix, scipy.sparse.csr_matrix]:
-    """Return tf parts of BM25, ``[passages, words]``, and each question's idf, scaled so that the largest sum is 1."""
+    """Return BM25 of words in passages, ``[passages, words]``, and each question's words, by its largest BM25."""
     words = Tokenizer(stopwords="english", stemmer=Stemmer.Stemmer("english"))
-    held = words.tokenize(passages, update_vocab=True, return_as="ids", show_progress=False)
-    asked = words.tokenize(questions, update_vocab=False, return_as="ids", show_progress=False)
-    width = max(words.get_vocab_dict().values()) + 1
-    count = _counts(held, width)
-    frequency = np.asarray((count > 0).sum(0)).ravel()
+    held = words.tokenize(passages, update_vocab=True, return_as="tuple", show_progress=False)
+    index = bm25s.BM25(k1=K1, b=B, method="lucene")
+    index.index(held, show_progress=False)
+    scores = index.scores
+    shape = len(passages), len(scores["indptr"]) - 1
+    cover = scipy.sparse.csc_matrix((scores["data"], scores["indices"], scores["indptr"]), shape)
+    frequency = np.diff(scores["indptr"])  # passages with a word; its BM25 stays below its idf
     idf = np.log1p((len(passages) - frequency + 0.5) / (frequency + 0.5))
-    length = np.asarray(count.sum(1)).ravel()
-    norm = K1 * (1 - B + B * length / length.mean())
-    coo = count.tocoo()
-    tf = coo.data * (K1 + 1) / (coo.data + norm[coo.row])
-    cover = scipy.sparse.csc_matrix((tf / (K1 + 1), (coo.row, coo.col)), shape=count.shape)
-    weight = (_counts(asked, width) > 0).multiply(idf[None]).tocsr()
-    total = np.asarray(weight.sum(1)).ravel()
-    return cover, scipy.sparse.csr_matrix(scipy.sparse.diags(1 / np.maximum(total, 1e-9)) @ weight)
-
-
-def _counts(lists: list[list[int]], width: int) -> scipy.sparse.csr_matrix:
-    row = np.repeat(np.arange(len(lists)), [len(one) for one in lists])
-    column = np.concatenate([np.asarray(one, np.int64) for one in lists])
-    known = column < width
-    ones = np.ones(known.sum(), np.float32)
-    return scipy.sparse.csr_matrix((ones, (row[known], column[known])), shape=(len(lists), width))
+    asked = scipy.sparse.lil_matrix((len(questions), shape[1]), dtype=np.float32)
+    listed = words.tokenize(questions, update_vocab=False, return_as="ids", show_progress=False)
+    for row, found in enumerate(listed):
+        known = sorted({word for word in found if word < shape[1]})
+        asked[row, known] = 1 / max(idf[known].sum(), 1e-9)
+    return cover, asked.tocsr()

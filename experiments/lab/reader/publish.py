@@ -5,9 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-import torch
 from safetensors.torch import save_file
-from torch import Tensor
 
 from socialgraph import low_rank
 from socialgraph.backbone import load_bert
@@ -31,14 +29,3 @@ def publish(model: MaxP, file: Path, rank: int) -> str:
     save_file({**change, **score}, beside)
     beside.rename(file)
     return hashlib.sha256(file.read_bytes()).hexdigest()
-
-
-@torch.no_grad()
-def cut_back(model: MaxP, rank: int) -> None:
-    """Replace a reader's weights by what the file would give, in place."""
-    after = dict(bert_weights(model.embedding, model.layers))
-    before: dict[str, Tensor] = load_bert("minilm").state_dict()
-    change = low_rank.cut(before, {name: after[name].detach() for name in before if name in after}, rank)
-    low_rank.add(before, change)
-    for name, value in after.items():
-        value.copy_(before[name])

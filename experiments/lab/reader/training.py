@@ -15,7 +15,6 @@ them, before anything is trained. All weights but word and position embeddings a
 from __future__ import annotations
 
 import copy
-import json
 import logging
 import time
 from dataclasses import asdict, dataclass, field
@@ -24,21 +23,24 @@ from pathlib import Path
 import numpy as np
 import torch
 from lab.options.commands import Teaching
-from lab.reader.passages import LABEL, Ints, Pool
-from safetensors import safe_open
-from safetensors.torch import load_file, save_file
+from lab.reader.passages import LABEL, Ints, Pool, as_circles
 from torch import Tensor
 from torch.nn.functional import kl_div, log_softmax, softmax
-from torch_geometric.data import Data
 from tqdm import tqdm
 
-from socialgraph.errors import InputError
 from socialgraph.nn import MaxP
 from socialgraph.nn.sequences import circle_sequences
+from socialgraph.ranking.checkpoints import (
+    check_same,
+    checkpoints,
+    keep,
+    load_state,
+    new_checkpoint,
+    save_settings,
+    save_state,
+)
 
 log = logging.getLogger("socialgraph")
-#: where a training stands, in its folder
-STATE = "state.safetensors"
 
 
 @dataclass(kw_only=True)
@@ -104,17 +106,11 @@ def draw_group(pool: Pool, options: Options, rng: np.random.Generator, longest: 
 
 def read(model: MaxP, groups: list[Group]) -> Tensor:
     """Return the state that is scored of every passage of the groups, ``[passages, E]``, one group after the other."""
-    passages = [torch.from_numpy(p) for group in groups for p in group.passages]
+    graph = as_circles([passage for group in groups for passage in group.passages])
     questions = [torch.tensor(group.question) for group in groups for _ in group.passages]
-    size = torch.tensor([len(p) for p in passages])
-    circle = torch.repeat_interleave(torch.arange(len(passages)), size)
     word = torch.tensor([-1 if g.leaders is None else g.leaders[i] for g in groups for i in range(len(g.passages))])
-    graph = Data(
-        input_ids=torch.cat(passages), query_ids=torch.cat(questions),
-        query_length=torch.tensor([len(q) for q in questions]),
-        circle_index=torch.stack([torch.arange(len(circle)), circle]), passage_mask=word < 0, batch=circle,
-        leader_index=size.cumsum(0) - size + word.clamp(min=0),
-    )  # fmt: skip
+    graph.query_ids, graph.query_length = torch.cat(questions), torch.tensor([len(q) for q in questions])
+    graph.passage_mask, graph.leader_index = word < 0, graph.leader_index + word.clamp(min=0)
     sequences = circle_sequences(graph, model.cls_token_id, model.sep_token_id, leader="central")
     return model.leaders(sequences).float()
 
@@ -153,8 +149,8 @@ class Training:
         self.optimizer = torch.optim.AdamW(self.learned.values(), options.learning_rate, weight_decay=0.01)
         self.average = {name: p.detach().clone() for name, p in self.learned.items()}
         self.step, self.seconds, self.log = 0, 0.0, list[dict[str, float]]()
-        if (folder / STATE).exists():
-            self.resume()
+        for checkpoint in checkpoints(folder)[-1:]:
+            self.resume(checkpoint)
 
     def rate(self, step: int) -> float:
         """Return the learning rate's factor: it rises, stays, and falls to 0."""
@@ -201,35 +197,24 @@ class Training:
         return model.eval()
 
     def save(self) -> None:
-        """Write everything into one file, beside the one that is there, and rename it."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        tensors = {f"weight.{name}": p.detach() for name, p in self.learned.items()}
-        tensors |= {f"average.{name}": value for name, value in self.average.items()}
-        for name, p in self.learned.items():
-            tensors |= {f"adam.{key}.{name}": value for key, value in self.optimizer.state[p].items()}
-        facts = {"step": self.step, "seconds": self.seconds, "log": self.log, "options": asdict(self.options)}
-        beside = self.folder / "state.safetensors.part"
-        save_file({key: value.contiguous() for key, value in tensors.items()}, beside, {"facts": json.dumps(facts)})
-        beside.rename(self.folder / STATE)
+        """Write everything as a checkpoint, and then forget the one before."""
+        state = {"weights": self.learned, "average": self.average, "optimizer": self.optimizer.state_dict()}
+        state |= {"step": self.step, "seconds": self.seconds, "log": self.log}
+        checkpoint = self.folder / f"checkpoint-{self.step}"
+        with new_checkpoint(checkpoint) as folder:
+            save_state(folder, "training", state)
+            save_settings(folder, asdict(self.options))
+        keep(checkpoint, 1)
 
-    @torch.no_grad()
-    def resume(self) -> None:
+    def resume(self, checkpoint: Path) -> None:
         """Read what :meth:`save` wrote.
 
         Raises:
-            InputError: it is of a training with other options.
+            CheckpointError: it is of a training with other options.
         """
-        with safe_open(self.folder / STATE, framework="pt") as file:
-            facts = json.loads(file.metadata()["facts"])
-        differ = [key for key, value in asdict(self.options).items() if facts["options"].get(key) != value]
-        if differ:
-            there, wanted = (options.get(differ[0]) for options in (facts["options"], asdict(self.options)))
-            told = f"a training with {differ[0]}={there} is there, this one has {wanted}; take another folder=..."
-            raise InputError(f"{self.folder / STATE}: {told}")
-        tensors = load_file(self.folder / STATE)
-        for name, p in self.learned.items():
-            p.copy_(tensors[f"weight.{name}"])
-            self.average[name] = tensors[f"average.{name}"]
-            state = {key: tensors.get(f"adam.{key}.{name}") for key in ("step", "exp_avg", "exp_avg_sq")}
-            self.optimizer.state[p] = {key: value for key, value in state.items() if value is not None}
-        self.step, self.seconds, self.log = facts["step"], facts["seconds"], facts["log"]
+        check_same(checkpoint, asdict(self.options))
+        state = load_state(checkpoint, "training")
+        self.model.load_state_dict(state["weights"], strict=False)
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.average, self.step, self.seconds = state["average"], state["step"], state["seconds"]
+        self.log = state["log"]
