@@ -85,7 +85,7 @@ def test_it_works_without_the_repository(installed, tmp_path):
     assert done.returncode == 0, done.stderr
     file, ranker = done.stdout.splitlines()
     assert Path(file).is_relative_to(installed)
-    assert "Metis(k=4, max_size=128, seed=0)" in ranker
+    assert "Metis(k=8, max_size=128, seed=0)" in ranker
 
 
 @pytest.mark.parametrize("command", ["run", "compare"])
