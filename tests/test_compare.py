@@ -11,6 +11,7 @@ from commands import EXPERIMENTS, call, configured
 from hydra import initialize_config_dir
 
 from socialgraph import recipes
+from socialgraph.recipes.compose import compose_recipe
 
 MY_MODULE = '''
 import torch
