@@ -3,7 +3,7 @@ VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 
-.PHONY: help run test test-trust lint docs dist test-scatter test-lowest clean
+.PHONY: help run test test-trust lint docs dist wheel address test-scatter test-lowest clean
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -27,10 +27,17 @@ lint: $(VENV)/.test ## style and types
 docs: $(VENV)/.test ## the documentation site, in site/ (about 2 minutes)
 	HF_HUB_OFFLINE=1 NO_MKDOCS_2_WARNING=1 PYTHONWARNINGS="ignore:IProgress not found" $(BIN)/mkdocs build --strict
 
-dist: $(VENV)/.test ## wheel and source distribution, in dist/, checked for the package index
+wheel: $(VENV)/.test ## wheel and source distribution, in dist/, checked for the package index
 	rm -rf dist
 	$(BIN)/python -m build
 	$(BIN)/twine check --strict dist/*
+
+dist: address wheel ## the same for publishing: refuses while pyproject.toml has no public address
+
+address:
+	@! grep -q '^Repository = .*OWNER' pyproject.toml || { \
+	  echo "pyproject.toml: Repository and Documentation have no public address yet: write who has the repository for OWNER"; \
+	  exit 1; }
 
 test-scatter: $(VENV)/.scatter ## the same results with torch-scatter (builds it once, about 5 minutes)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 8 tests/test_scatter.py tests/nn tests/partition tests/edges

@@ -9,7 +9,7 @@ import argparse
 import logging
 from pathlib import Path
 
-from lab.command import begin, loading
+from lab.command import begin, loading, logged
 from lab.mistakes import one_line_errors
 
 begin()
@@ -24,6 +24,7 @@ The cache is ~/.cache/socialgraph; SOCIALGRAPH_CACHE names another folder."""
 def main() -> None:
     """Read the options and build."""
     options = argparse.ArgumentParser(
+        prog="socialgraph data",
         description=(__doc__ or "").split("\n\n")[0],
         epilog=f"examples:\n{EXAMPLES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -37,13 +38,13 @@ def main() -> None:
         options.error("--source is the copy of one collection")
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     loading()
-    with one_line_errors():
+    with one_line_errors(), logged():
         from socialgraph.data.sources import make_collection
         from socialgraph.ranking import BM25
 
         for name in chosen.names:
             folder = make_collection(name, BM25(), chosen.source, checked=not chosen.unchecked)
-            print(f"{name}: {folder}")
+            print(f"{name}: {folder}; data={name} finds it there")
 
 
 if __name__ == "__main__":

@@ -6,15 +6,13 @@ What is slow to import waits until it is needed.
 from __future__ import annotations
 
 import argparse
+import re
 import runpy
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from socialgraph.errors import InputError, SocialgraphError, shown
-
-#: word pieces that are read of a document, and circles: as experiments/compare.py, where nothing is trained
-LENGTH, CIRCLES = 2048, 8
 
 #: commands that are a file of experiments/, which reads its own arguments
 EXPERIMENTS = {
@@ -127,24 +125,36 @@ def _add_inspect(result: argparse.ArgumentParser) -> None:
     add("--collection", default="pydocs", metavar="NAME",
         help="pydocs, irds:ID or a folder; its documents tell how common each word is (default: pydocs)")  # fmt: skip
     add("--output", type=Path, default=Path("report.html"), metavar="PATH", help="default: report.html")
-    add("--length", type=int, default=LENGTH,
-        help=f"word pieces of the document that are read (default: {LENGTH})")  # fmt: skip
+    shipped = _shipped()
+    for name, kind, text in (
+        (["--length"], "document_length", "word pieces of the document that are read"),
+        (["-k"], "k", "number of circles"),
+        (["--window"], "window", "word pieces of a passage"),
+        (["--seed"], "seed", "of the coins that draw the edges"),
+    ):
+        add(*name, type=int, default=shipped[kind], help=f"{text} (default: {shipped[kind]})")
     add("--partition", default="edge", metavar="NAME",
         help="a name such as edge, node, metis, or module.Class of your own; two with a comma stand side by side "
         "(default: edge)")  # fmt: skip
-    add("-k", type=int, default=CIRCLES, help=f"number of circles (default: {CIRCLES})")
     add("--edges", metavar="NAME",
         help="a name such as social, random, nearby, or module.Class of your own, a pattern or a sampler "
         "(default: social; for sentences reading-order)")  # fmt: skip
-    add("--sparsity", type=float, default=0.93, help="share of pairs that are no friends (default: 0.93)")
-    add("--window", type=int, default=128, help="word pieces of a passage (default: 128)")
-    add("--backbone", help="BERT of tokenizer and dynamic centrality (default: the model's, else minilm)")
+    add("--sparsity", type=float, help="share of pairs that are no friends (default: the edges' own, 0.93)")
+    add("--backbone", help="BERT of tokenizer and dynamic centrality (default: the model's, else minilm-reader)")
     add("--model", metavar="FOLDER", help="a model that save_pretrained wrote: scores with and without each circle")
     add("--model-class", default="Socialformer", metavar="NAME", help="its class in socialgraph.nn "
         "(default: Socialformer)")  # fmt: skip
-    add("--seed", type=int, default=0, help="of the coins that draw the edges (default: 0)")
     add("--open", action="store_true", help="open the page in the browser")
     result.set_defaults(run=_inspect)
+
+
+def _shipped() -> dict[str, int]:
+    """Return how much a recipe reads where nobody says otherwise: the numbers of recipes/options.yaml.
+
+    Hydra, which puts recipes together, would take longer than all of ``--help``.
+    """
+    text = (Path(__file__).parent / "recipes" / "options.yaml").read_text("utf-8")
+    return {name: int(number) for name, number in re.findall(r"^(\w+): (\d+)\b", text, re.MULTILINE)}
 
 
 def _version_or_help(options: argparse.Namespace) -> None:

@@ -11,6 +11,7 @@ from commands import EXPERIMENTS, call, configured
 from hydra import initialize_config_dir
 
 from socialgraph import recipes
+from socialgraph.recipes.compose import compose_recipe
 
 MY_MODULE = '''
 import torch
@@ -276,6 +277,18 @@ def test_what_is_typed_with_commas_is_varied(hydra):
     assert [row.overrides for row in rows] == [("partition=edge", "partition.k=2"), ("partition=edge", "partition.k=4")]
     assert [row.label for row in rows] == ["edge, partition.k=2", "edge, partition.k=4"]
     assert rows[0].name == "partition=edge,partition.k=2"
+
+
+def test_what_trains_nothing_reads_as_much_as_a_ranker(hydra):
+    from lab.levels.runs import level_runs
+    from lab.product import product_rows
+
+    config = configured("compare", "data.label=x")
+    wanted = compose_recipe("socialformer-edge")
+    for level, same in (("evidence", True), ("reading", True), ("training", False)):
+        (run,) = level_runs(config, level, product_rows(["partition=edge"], []), Path("x"))
+        found = {key: run.config.recipe[key] for key in ("document_length", "circles", "edges")}
+        assert (found == {key: wanted[key] for key in found}) is same
 
 
 def test_circles_and_costs_in_a_table(hydra):

@@ -13,7 +13,7 @@ MAY_IMPORT = {
     "data": {"errors", "backbone", "edges", "partition"},
     "nn": {"errors", "backbone", "model_files", "data"},
     "ranking": {"errors", "backbone", "data", "edges", "partition", "nn"},
-    "inspect": {"errors", "query_match", "data", "edges", "partition", "nn", "recipes"},
+    "inspect": {"errors", "backbone", "query_match", "data", "edges", "partition", "nn", "recipes", "texts"},
     "testing": {"errors", "data", "edges", "partition", "nn"},
     "recipes": {"errors", "data", "edges", "partition"},
 }

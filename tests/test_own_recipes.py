@@ -4,6 +4,7 @@ import logging
 from pathlib import Path
 
 import pytest
+from hydra import compose, initialize_config_dir
 
 from socialgraph import Ranker
 from socialgraph.errors import OptionError
@@ -51,6 +52,15 @@ def test_it_may_be_missing(folder):
         compose_recipe("mine")
     with pytest.raises(OptionError, match="is no folder; recipes lie in <config_dir>/recipe"):
         compose_recipe("mine", config_dir=folder / "other")
+
+
+def test_a_program_that_runs_by_hydra_keeps_its_configuration(tmp_path):
+    (tmp_path / "theirs.yaml").write_text("a: 1\n")
+    with initialize_config_dir(str(tmp_path), version_base="1.3"):
+        assert compose_recipe("maxp")["name"] == "BERT-MaxP"
+        with pytest.raises(OptionError):
+            compose_recipe("maxp", ["no_such=1"])
+        assert compose("theirs") == {"a": 1}
 
 
 def test_a_model_in_place_of_socialformer(caplog):

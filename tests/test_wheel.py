@@ -75,6 +75,34 @@ def test_every_file_of_the_package_is_in_the_wheel(wheel):
     assert inside == files("socialgraph") | {f"socialgraph/{name}" for name in experiments}
 
 
+def test_a_wheel_of_the_sources_is_the_same(made, wheel, tmp_path):
+    """What installers build where they take the source distribution."""
+    (sources,) = made.glob("*.tar.gz")
+    with tarfile.open(sources) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (place,) = tmp_path.iterdir()
+    code = "from setuptools.build_meta import build_wheel as build; build('made')"
+    done = subprocess.run([sys.executable, "-c", code], cwd=place, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    (again,) = (place / "made").glob("*.whl")
+    here, there = zipfile.ZipFile(wheel), zipfile.ZipFile(again)
+    assert {one.filename: one.CRC for one in here.infolist()} == {one.filename: one.CRC for one in there.infolist()}
+
+
+def test_no_wheel_is_published_without_a_public_address(tmp_path):
+    """The addresses in README on the package index would lead to whoever takes that name."""
+    for name in ("Makefile", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    text = (ROOT / "pyproject.toml").read_text()
+    owner = re.search(r'Repository = "https://github.com/([\w-]+)/', text)[1]
+    for name, ends in (("OWNER", 2), ("somebody", 0)):
+        (tmp_path / "pyproject.toml").write_text(text.replace(owner, name))
+        done = subprocess.run(["make", "-s", "address"], cwd=tmp_path, capture_output=True, text=True)
+        assert (done.returncode, done.stdout.count("\n")) == (ends, bool(ends)), done.stderr
+    assert "write who has the repository for OWNER" in (ROOT / "Makefile").read_text()
+    assert "dist: address" in (ROOT / "Makefile").read_text()
+
+
 def test_it_works_without_the_repository(installed, tmp_path):
     code = (
         "import socialgraph\nfrom socialgraph import Ranker\nprint(socialgraph.__file__)\n"
@@ -85,7 +113,7 @@ def test_it_works_without_the_repository(installed, tmp_path):
     assert done.returncode == 0, done.stderr
     file, ranker = done.stdout.splitlines()
     assert Path(file).is_relative_to(installed)
-    assert "Metis(k=4, max_size=128, seed=0)" in ranker
+    assert "Metis(k=8, max_size=128, seed=0)" in ranker
 
 
 @pytest.mark.parametrize("command", ["run", "compare"])

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from socialgraph import nn
+from socialgraph.backbone import READER
 from socialgraph.data import (
     Collection,
     Document,
@@ -35,6 +36,7 @@ from socialgraph.partition import Blocks, Partition, Windows, partition_resolver
 from socialgraph.recipes.build import build
 from socialgraph.recipes.compose import compose_recipe
 from socialgraph.recipes.typed import quoted
+from socialgraph.texts import as_document
 
 
 def write(options: argparse.Namespace) -> Path:
@@ -42,7 +44,7 @@ def write(options: argparse.Namespace) -> Path:
     # first what may be mistyped, then what takes time
     circles = {name: partition(name, options.k) for name in names(options.partition)}
     model = None if options.model is None else load_model(options.model, options.model_class)
-    backbone = options.backbone or (model and model.backbone) or "minilm"
+    backbone = options.backbone or (model and model.backbone) or READER
     drawn = {name: edges_of(options.edges, one, options.sparsity, backbone) for name, one in circles.items()}
     mine = None if options.file is None else text_file(options.file)
     print(f"reading {options.collection} ...", file=sys.stderr, flush=True)
@@ -51,17 +53,16 @@ def write(options: argparse.Namespace) -> Path:
     tokens = Tokens.stored(texts.documents, backbone, options.length)
     statistics = TermStatistics.of(tokens, texts.documents)
     tokens.store = None  # the document is read as it is now, under whatever id
-    documents = {document.doc_id: document}
+    name, same = as_document(document)  # named by what it says, as Ranker does: the coins depend on it
     print(f"drawing {shown(document.doc_id)} ...", file=sys.stderr, flush=True)
     cache, views = WeightCache(), []
-    for name, one in circles.items():
-        passages = Windows(options.window)
-        builder = GraphBuilder(
-            documents, tokens, statistics, drawn[name], one, passages, keep_edges=True, seed=options.seed, cache=cache
-        )
-        graph = builder([("query", options.query, document.doc_id)])[0]
+    for called, one in circles.items():
+        passages, more = Windows(options.window), {"seed": options.seed, "cache": cache}
+        builder = GraphBuilder({name: same}, tokens, statistics, drawn[called], one, passages, keep_edges=True, **more)
+        graph = builder([(options.query, options.query, name)])[0]
+        graph.document_id = document.doc_id
         score, without = (None, {}) if model is None else scores_without(model, graph)
-        views.append(View(graph, name, score, without))
+        views.append(View(graph, called, score, without))
     # Blocks cut the text and are no look at the social graph: beside others they stand with the friends of those.
     social = next((name for name, one in drawn.items() if isinstance(one, SocialEdges)), None)
     views = befriended(views, list(circles).index(social) if social else 0)
@@ -99,13 +100,13 @@ def partition(name: str, k: int) -> Partition:
     return partition_resolver(kind, **({"k": k} if "k" in inspect.signature(found).parameters else {}))
 
 
-def edges_of(name: str | None, circles: Partition, sparsity: float, backbone: str) -> EdgeSampler:
+def edges_of(name: str | None, circles: Partition, sparsity: float | None, backbone: str) -> EdgeSampler:
     """Return what draws the edges: a name of the shelf, or a pattern or a sampler by its dotted path.
 
     Args:
         name: None: the social graph; for blocks, which cut the text, its reading order.
         circles: the partition that reads them.
-        sparsity: share of pairs that are no friends, where the edges take it.
+        sparsity: share of pairs that are no friends, where the edges take it; None: the edges' own.
         backbone: where they ask a BERT.
 
     Raises:
@@ -114,10 +115,12 @@ def edges_of(name: str | None, circles: Partition, sparsity: float, backbone: st
     if name is not None and "." in name:
         own("--edges", name, Pattern, EdgeSampler)
         made = build({"_target_": name})
-        return SocialEdges([made], sparsity=sparsity) if isinstance(made, Pattern) else cast(EdgeSampler, made)
+        if not isinstance(made, Pattern):
+            return cast(EdgeSampler, made)
+        return SocialEdges([made]) if sparsity is None else SocialEdges([made], sparsity=sparsity)
     chosen = name or ("reading-order" if isinstance(circles, Blocks) else "social")
     spec = compose_recipe("socialformer", [f"edges={quoted(chosen)}", f"model.backbone={quoted(backbone)}"])["edges"]
-    made = build(spec | {"sparsity": sparsity} if "sparsity" in spec else spec)
+    made = build(spec | {"sparsity": sparsity} if sparsity is not None and "sparsity" in spec else spec)
     return cast(EdgeSampler, made)
 
 

@@ -98,6 +98,8 @@ class RankingTrainer(Trainer):
         roomy = RoomyCollator(collator)
         measured = None if dev is None else list(dev.split.queries)
         super().__init__(model, arguments, roomy, groups, measured, **options)
+        # transformers divides the loss by the steps of an accumulation; before 5.17 it told accelerate to do so, too.
+        self.accelerator.gradient_accumulation_steps = 1
         if dev is not None and dev.patience is not None:
             self.add_callback(StopEarly(dev))
         self.halved_step = HalvedStep(super().training_step, roomy)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import resources
 from importlib.resources.abc import Traversable
 from os import PathLike
@@ -49,7 +50,7 @@ def compose_recipe(
     Raises:
         OptionError: no such recipe or option.
     """
-    from hydra import compose, initialize_config_module
+    from hydra import compose
     from hydra.errors import HydraException
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
@@ -60,13 +61,28 @@ def compose_recipe(
         raise OptionError(f"no recipe is called {name!r}; {told}")
     own = [] if config_dir is None else [f"hydra.searchpath=[{quoted(f'file://{Path(config_dir).resolve()}')}]"]
     try:
-        with initialize_config_module("socialgraph.recipes", version_base="1.3"):
+        with _hydra():
             config = compose("options", [*own, f"recipe={name}", *overrides])
         whole = cast("dict[str, Any]", OmegaConf.to_container(config, resolve=True))
         parts = merged(config.recipe)
     except (HydraException, OmegaConfBaseException) as error:
         raise OptionError(f"recipe {name}: {first_line(error)}") from error
     return {**whole["recipe"], **parts, **{key: whole[key] for key in _SHARED}}
+
+
+@contextmanager
+def _hydra() -> Iterator[None]:
+    """Let Hydra read the files of this folder; a program of the user's that runs by Hydra has its own back then."""
+    from hydra import initialize_config_module
+    from hydra.core.global_hydra import GlobalHydra
+
+    running = GlobalHydra.instance().hydra
+    GlobalHydra.instance().clear()
+    try:
+        with initialize_config_module("socialgraph.recipes", version_base="1.3"):
+            yield
+    finally:
+        GlobalHydra.instance().hydra = running
 
 
 def merged(recipe: Any) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from socialgraph.edges import DynamicCentrality, DynamicDistance, SocialEdges, S
 from socialgraph.inspect.leave_one_out import scores_without
 from socialgraph.nn import PARADE, Socialformer
 from socialgraph.partition import EdgeCircles, Windows
+from socialgraph.texts import as_document
 
 QUERY = "w7 w30"
 
@@ -51,13 +52,14 @@ def test_a_document_with_a_model(world, capsys):
     found = page()
 
     documents = load_folder("collection").documents
+    name, document = as_document(documents["d3"])  # coins are those of the text, as in Ranker.explain
     tokens = Tokens(world, 50)
     patterns = [StaticDistance(), StaticCentrality(), DynamicDistance(), DynamicCentrality(world)]
     builder = GraphBuilder(
-        documents, tokens, TermStatistics.of(tokens, documents), SocialEdges(patterns, sparsity=0.8),
+        {name: document}, tokens, TermStatistics.of(tokens, documents), SocialEdges(patterns, sparsity=0.8),
         EdgeCircles(k=3), Windows(16), keep_edges=True,
     )  # fmt: skip
-    graph = builder([("query", QUERY, "d3")])[0]
+    graph = builder([(QUERY, QUERY, name)])[0]
     score, without = scores_without(Socialformer.from_pretrained("model").eval(), graph)
     assert found["words"] == tokens.words(graph.input_ids)
     assert (found["query"], found["document_id"]) == (QUERY, "d3")

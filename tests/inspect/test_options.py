@@ -4,23 +4,43 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import pytest
-import yaml
-from test_main import page, run, world  # noqa: F401
+from test_main import QUERY, page, run, world  # noqa: F401
 
+from socialgraph import Ranker
 from socialgraph.cli import parser
-from socialgraph.data import Document
+from socialgraph.data import Document, load_folder
 from socialgraph.data.evidence import evidence_nodes
 from socialgraph.data.tokens import Tokens
+from socialgraph.inspect.command import partition
+from socialgraph.recipes.compose import compose_recipe
+
+#: whose page ``socialgraph inspect`` draws, unless told otherwise
+RECIPE = "socialformer-edge"
 
 
-def test_the_defaults_are_those_of_compare():
-    options = parser().parse_args(["inspect", "--query", "q", "--document", "d"])
-    text = (Path(__file__).parents[2] / "experiments" / "conf" / "compare.yaml").read_text("utf-8")
-    overrides = dict(one.lstrip("+").split("=") for one in yaml.safe_load(text)["levels"]["overrides"])
-    assert (options.length, options.k) == (int(overrides["document_length"]), int(overrides["partition.k"]))
+def test_the_defaults_are_those_of_a_recipe():
+    options, recipe = parser().parse_args(["inspect", "--query", "q", "--document", "d"]), compose_recipe(RECIPE)
+    wanted = {
+        "length": recipe["document_length"], "k": recipe["circles"]["k"], "window": recipe["passages"]["size"],
+        "seed": recipe["seed"], "sparsity": None, "backbone": None,
+    }  # fmt: skip
+    assert {name: getattr(options, name) for name in wanted} == wanted
+    assert partition(options.partition, options.k).__class__.__name__ == recipe["circles"]["_target_"].split(".")[-1]
+    words = " ".join(next(one for one in parser()._actions if one.choices).choices["inspect"].format_help().split())
+    for told in (recipe["model"]["backbone"], recipe["edges"]["sparsity"], recipe["document_length"]):
+        assert re.search(rf"\(default: [^)]*\b{told}\)", words)
+
+
+def test_it_draws_what_the_ranker_explains(world):  # noqa: F811
+    run("--document", "d1", "--backbone", world)
+    ranker = Ranker.from_recipe(RECIPE, backbone=world)
+    texts = load_folder("collection")
+    ranker.count(texts).explain(QUERY, texts.documents["d1"]).save("other.html")
+    drawn, explained = (page(name)["views"][0]["circles"] for name in ("report.html", "other.html"))
+    assert [circle["members"] for circle in drawn] == [circle["members"] for circle in explained]
+    assert len(drawn) > 1
 
 
 def test_two_partitions_and_a_pattern_of_ones_own(world, tmp_path):  # noqa: F811

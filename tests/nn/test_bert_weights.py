@@ -22,7 +22,8 @@ from socialgraph.nn.bert_weights import save_as_bert
 def cross_encoder(tiny_bert, labels: int = 1) -> BertForSequenceClassification:
     """Put a random cross-encoder in the tiny BERT's place."""
     folder, bert = tiny_bert
-    config = BertConfig(**{**bert.config.to_dict(), "num_labels": labels})
+    config = BertConfig(**bert.config.to_dict())
+    config.num_labels = labels  # among the others, older versions of transformers would not see it
     torch.manual_seed(1)
     model = BertForSequenceClassification(config).eval()
     for name, parameter in model.named_parameters():

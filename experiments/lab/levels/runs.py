@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, get_args
 
+from hydra import compose
 from omegaconf import DictConfig, OmegaConf
 
 from lab.by_query import write_sections
@@ -53,9 +54,10 @@ def level_runs(config: DictConfig, level: str, rows: Sequence[Row], folder: Path
     training = level == "training"
     before = [f"measures={list(config.measures)}", *config.size.overrides]
     if training:
-        before += [f"document_length={config.size.compared}", f"++partition.k={config.size.compared_circles}"]
+        before += [f"document_length={config.size.compared}", f"k={config.size.compared_circles}"]
     else:
-        before += config.levels.overrides
+        package = compose("options")  # how much a ranker reads, of which training can afford less
+        before += [f"document_length={package.document_length}", f"k={package.k}", *config.levels.overrides]
     before += typed_for_rows()
     runs = []
     for row in rows:

@@ -143,6 +143,7 @@ class Run:
     check: bool = about("hold each answer of a partition or pattern of your own against the laws")
     seed: Seed = about("of the training groups, the weights that are not pre-trained, and the coins")
     document_length: Positive = about("word pieces of a document that are read")
+    k: Positive = about("friend circles of a document: partition.k, unless that is set")
     query_length: Positive = about("word pieces of a query that are read")
     window: Positive = about("word pieces of a passage")
     backbone: Name = about("of all systems: as model.backbone")
