@@ -61,7 +61,8 @@ def test_built_from_a_copy_and_found(excerpts, tmp_path, monkeypatch):
     assert "the files are not those of https://github.com/deepset-ai/COVID-QA at commit fb2eb5e" in refused.stderr
     done = data("covidqa", "--source", source, "--unchecked", SOCIALGRAPH_CACHE=str(tmp_path))
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == f"covidqa: {tmp_path / 'collections' / 'covidqa'}; data=covidqa finds it there"
+    folder = tmp_path / "collections" / "covidqa"
+    assert done.stdout.splitlines()[-1] == f"covidqa: {folder}; data=covidqa finds it there"
     monkeypatch.setenv("SOCIALGRAPH_CACHE", str(tmp_path))
     collection = instantiate(configured("data=covidqa").collection)
     assert collection.name == "covidqa"
