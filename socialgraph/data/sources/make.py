@@ -58,7 +58,7 @@ def make_collection(
             logger.info("%s: it is there", folder)
             return folder
         check_room(folder.parent, _ROOM)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{name}.") as beside:
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{name}.", suffix=".part") as beside:
             unpacked, made = Path(beside) / "source", Path(beside) / name
             made.mkdir()
             if copy is None:

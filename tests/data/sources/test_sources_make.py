@@ -63,6 +63,21 @@ def test_a_copy_is_built_in_the_cache_once(source, tmp_path, caplog):
     assert folder.stat().st_mtime_ns == made
 
 
+def test_what_a_killed_build_left_is_removed_by_the_next(source, tmp_path, monkeypatch):
+    def killed(*_):
+        left.extend(path for path in parent.iterdir() if path.is_dir())
+        raise KeyboardInterrupt
+
+    left, parent = [], built_folder("covidqa", tmp_path / "cache").parent
+    with monkeypatch.context() as patch:
+        patch.setattr(make, "_build", killed)
+        with pytest.raises(KeyboardInterrupt):
+            make_collection("covidqa", BM25(), source, tmp_path / "cache")
+    (left[0] / "source").mkdir(parents=True)  # as it was when the process was killed
+    make_collection("covidqa", BM25(), source, tmp_path / "cache")
+    assert [file.name for file in parent.iterdir() if file.name != ".lock"] == ["covidqa"]
+
+
 def test_a_changed_folder_is_built_anew(source, tmp_path):
     folder = make_collection("covidqa", BM25(), source, tmp_path / "cache")
     good = (folder / "queries.dev.tsv").read_bytes()
