@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Self, cast
+from collections.abc import Callable, Collection
+from typing import Any, ClassVar, Self, cast
 
 import torch
 from torch import Tensor
@@ -12,6 +12,7 @@ from torch.utils.checkpoint import checkpoint
 from socialgraph.backbone import load_bert, special_tokens
 from socialgraph.errors import CheckpointError, OptionError
 from socialgraph.model_files import check_number, check_shapes
+from socialgraph.nn.attention import BACKENDS
 from socialgraph.nn.bert_conv import BertConv
 from socialgraph.nn.bert_weights import bert_options, copy_bert, copy_classifier, copy_score, is_cross_encoder
 from socialgraph.nn.embedding import BertEmbedding
@@ -43,10 +44,15 @@ class BertRanker(HubRanker):
             a cross-encoder of transformers does before its classifier.
         attention: backend of :func:`~socialgraph.nn.segment_attention` (of a sparse transformer,
             :func:`~socialgraph.nn.masked_attention`); None chooses by device.
+
+    Raises:
+        OptionError: no such backend.
     """
 
     #: kinds of segments that BERT must tell apart: query and document, in one sequence
     segments = 2
+    #: names that ``attention`` may have
+    attention_backends: ClassVar[Collection[str]] = BACKENDS
 
     def __init__(
         self,
@@ -66,6 +72,9 @@ class BertRanker(HubRanker):
         attention: str | None = None,
     ) -> None:
         super().__init__()
+        if attention is not None and attention not in self.attention_backends:
+            names = ", ".join(self.attention_backends)
+            raise OptionError(f"attention must be one of {names}, or None, got {attention!r}")
         self.cls_token_id = cls_token_id
         self.sep_token_id = sep_token_id
         self.backbone = backbone

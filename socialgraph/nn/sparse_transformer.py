@@ -15,7 +15,7 @@ from socialgraph.errors import InputError
 from socialgraph.nn.bert_conv import BertConv
 from socialgraph.nn.bert_ranker import BertRanker, score_layer
 from socialgraph.nn.global_heads import GlobalHeads
-from socialgraph.nn.masked_attention import Attend, hub_attention, listening, masked_attention
+from socialgraph.nn.masked_attention import BACKENDS, Attend, hub_attention, listening, masked_attention
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,8 @@ class SparseTransformer(BertRanker):
         bert: arguments of :class:`~socialgraph.nn.BertRanker`. ``max_positions`` must be at least the longest
             sequence; ``attention`` is a backend of :func:`~socialgraph.nn.masked_attention.masked_attention`.
     """
+
+    attention_backends = BACKENDS
 
     def __init__(self, own_global: bool = False, **bert: Any) -> None:
         super().__init__(**bert)

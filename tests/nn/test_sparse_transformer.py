@@ -242,7 +242,7 @@ def test_positions_are_repeated_for_long_documents(tiny_bert):
 def test_bad_options_are_refused(tiny_bert):
     folder, _ = tiny_bert
     batch = joint_batch(LongformerEdges(16))
-    with pytest.raises(OptionError, match="no attention along edges is called 'padded'"):
+    with pytest.raises(OptionError, match="attention must be one of edges, dense, flex, or None, got 'padded'"):
         SparseTransformer.from_backbone(folder, attention="padded")(batch)
     del batch["hub_mask"]
     with pytest.raises(InputError, match="hub_mask"):

@@ -45,6 +45,7 @@ RUN = {
     "trainer.arguments.learning_rate=inf": "trainer.arguments.learning_rate must be a number of 0 or more, got inf",
     "trainer.arguments.learning_rate=x": "trainer.arguments.learning_rate must be a number of 0 or more, got 'x'",
     "trainer.arguments.learning_rate=null": "trainer.arguments.learning_rate must be a number of 0 or more, got null",
+    "trainer.arguments.max_steps=-5": r"trainer.arguments.max_steps is not set: type \+trainer.arguments.max_steps=",
     "trainer.arguments.lr=1": r"no option is called trainer.arguments.lr; where .* type \+trainer.arguments.lr=",
     "trainer.arguments.per_device_train_batch_size=0": "trainer.arguments.per_device_train_batch_size must be a whole",
     "trainer.arguments.warmup_steps=-1": "trainer.arguments.warmup_steps must be a number of 0 or more, got -1",

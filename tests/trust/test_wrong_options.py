@@ -169,6 +169,7 @@ def test_options_of_the_packages_classes(typed, message):
         ("data.splits.dev=nobody", "collection tales has no split 'nobody'; there are: dev, test, train"),
         ("data.retriever=null", "data.retriever is null, but tales has no candidates for dev, test, train"),
         ("model.inter_heads=-1", "model: inter_heads must be a whole number of 1 or more, got -1"),
+        ("+model.attention=flash", "model: attention must be one of edges, padded, varlen, or None, got 'flash'"),
         ("partition.k=0", "partition: k, the number of circles, must be at least 1, got 0"),
         ("recipe.stages={a:1}", "Socialformer has the stages ranking, got 'a'"),
         ("+trainer.arguments.fsdp=full_shard", "trainer.arguments.fsdp is not offered here"),
