@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import children
@@ -91,6 +92,7 @@ def test_ms_marco_formats_and_a_partition_of_ones_own(shared, tmp_path, monkeypa
     with pytest.raises(CheckpointError, match=r"pass it, classes=\[Pairs\]"):
         Ranker.from_pretrained(saved)
     monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "my_module", raising=False)  # another test's module of that name
     ranker = Ranker.from_pretrained(saved, classes=["my_module.Pairs"])
     assert len(ranker.rank("how do rivers flow", ["A river flows to the sea.", "Bread is baked."])) == 2
     assert "1 groups of a relevant document and 1 others" in (saved / "README.md").read_text()
