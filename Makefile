@@ -23,9 +23,10 @@ lint: $(VENV)/.test ## style and types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-# the notebooks are executed on the way; nothing is downloaded
+# the notebooks are executed on the way, and what they show is tested; nothing is downloaded
 docs: $(VENV)/.test ## the documentation site, in site/ (about 2 minutes)
 	HF_HUB_OFFLINE=1 NO_MKDOCS_2_WARNING=1 PYTHONWARNINGS="ignore:IProgress not found" $(BIN)/mkdocs build --strict
+	$(BIN)/python -m pytest -q tests/test_notebooks.py
 
 wheel: $(VENV)/.test ## wheel and source distribution, in dist/, checked for the package index
 	rm -rf dist

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import children
 import pytest
-from commands import EXPERIMENTS, call, configured
+from commands import EXPERIMENTS, call, configuration, configured
 from hydra import initialize_config_dir
 
 from socialgraph import recipes
@@ -289,6 +289,23 @@ def test_what_trains_nothing_reads_as_much_as_a_ranker(hydra):
         (run,) = level_runs(config, level, product_rows(["partition=edge"], []), Path("x"))
         found = {key: run.config.recipe[key] for key in ("document_length", "circles", "edges")}
         assert (found == {key: wanted[key] for key in found}) is same
+
+
+@pytest.mark.parametrize("level", ["evidence", "training"])
+def test_a_partition_with_a_number_of_its_own_gets_as_many_circles_as_the_others(level, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(EXPERIMENTS))
+    from lab.levels.runs import level_runs
+    from lab.product import product_rows
+
+    (tmp_path / "partition").mkdir()
+    (tmp_path / "partition" / "mine.yaml").write_text("_target_: socialgraph.partition.NodeCircles\nk: 3\n")
+    for typed, expected in (((), None), (("k=5",), 5), (("partition.k=6",), 6)):
+        with configuration(tmp_path):
+            config = configured("compare", "data.label=x", *typed)
+            runs = level_runs(config, level, product_rows(["partition=edge,mine"], []), Path("x"))
+        edge, mine = (run.config.recipe.circles.k for run in runs)
+        assert edge == mine != 3
+        assert expected in (None, mine)
 
 
 def test_circles_and_costs_in_a_table(hydra):

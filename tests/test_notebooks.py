@@ -15,7 +15,8 @@ NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 def page(name):
     """Return a notebook's page as the site has it; `make docs` runs the notebook from top to bottom."""
     there = ROOT / "site" / "notebooks" / name / "index.html"
-    newest = max(path.stat().st_mtime for folder in ("docs", "socialgraph") for path in (ROOT / folder).rglob("*.*"))
+    sources = (path for folder in ("docs", "socialgraph") for path in (ROOT / folder).rglob("*.*"))
+    newest = max(path.stat().st_mtime for path in sources if path.suffix != ".pyc")
     if not there.exists() or there.stat().st_mtime < newest:
         pytest.skip("there is no site, or an old one: make docs")
     return there.read_text()

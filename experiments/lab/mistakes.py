@@ -67,9 +67,10 @@ def no_option(name: str, command: str) -> str:
     group = name.rpartition(".")[0]
     known = [one for one, _ in walk(COMMANDS[command]) if one.rpartition(".")[0] == group]
     arguments = group.endswith(".arguments")  # of the training library, where nothing need be set
+    if name in known and arguments:
+        return f"{name} is not set: type +{name}=..."
     if name in known:
-        told = f"type +{name}=..." if arguments else f"choose one with {group}=..."
-        return f"{name} is {'not set' if arguments else f'an option of another file of {group}'}: {told}"
+        return f"{name} is an option of another file of {group}: choose one with {group}=..."
     if not known or arguments:
         told = "where a class of your own, a table or the training library takes it, type"
         return f"no option is called {name}; {told} +{name}=..."

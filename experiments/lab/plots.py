@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -50,7 +51,7 @@ def draw_quality_and_cost(of: Comparison, path: Path) -> None:
     Lines whose cost is unknown are left out. Over several seeds a point has its deviation.
     """
     measure, lines = of.measures[0], [line for line in of.lines if line.cost("seconds_per_document") is not None]
-    quality = {line.row.name: line.mean(measure) or 0.0 for line in lines}
+    quality = {line.row.name: cast(float, line.mean(measure)) for line in lines}
     figure = Figure(figsize=(8, max(4.0, 0.24 * len(lines) + 1.2)), facecolor="white", layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
@@ -85,7 +86,7 @@ def curves(of: Comparison) -> dict[str, list[Line]]:
     found: dict[str, list[Line]] = {}
     for line in of.lines:
         options = dict(line.row.beside["options"])
-        if options.pop("partition.k", None) is not None:
+        if {options.pop("k", None), options.pop("partition.k", None)} != {None}:
             name = ", ".join(value if key in OPEN else f"{key}={value}" for key, value in options.items())
             found.setdefault(name or "circles", []).append(line)
     return found if any(len(lines) > 1 for lines in found.values()) else {}
@@ -106,7 +107,7 @@ def draw_quality_and_sequences(of: Comparison, path: Path) -> None:
     FigureCanvasAgg(figure)
     for axes, measure in zip(figure.subplots(high, wide, sharex=True, squeeze=False).flat, measures, strict=False):
         for number, (name, lines) in enumerate(strategies.items()):
-            points = sorted((line.mean("sequences") or 0.0, line.mean(measure) or 0.0) for line in lines)
+            points = sorted((cast(float, line.mean("sequences")), cast(float, line.mean(measure))) for line in lines)
             style = {"color": CURVES[number % len(CURVES)], "marker": MARKERS[number % len(MARKERS)], "markersize": 5}
             axes.plot(*zip(*points, strict=True), label=name, **style)
         axes.set_xscale("log", base=2)

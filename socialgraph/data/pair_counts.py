@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save
 from torch import Tensor
 
-from socialgraph.data.files import atomic_write
-from socialgraph.errors import InputError
+from socialgraph.data.kept import kept
 
 #: word pieces whose neighbours are counted at once
 _AT_ONCE = 1 << 20
@@ -66,19 +62,12 @@ class PairCounts:
         Raises:
             InputError: the file is damaged.
         """
-        if file is None:
-            return counted()
-        if file.exists():
-            try:
-                known = load_file(file)
-                return cls(known["key"], known["count"], known["frequency"])
-            except (OSError, KeyError, SafetensorError) as error:
-                raise InputError(f"{file}: cannot be read, delete it ({error})") from error
-        counts = counted()
-        # Suppressed: in a folder of somebody else's, that may only be read, pairs are counted each time.
-        with suppress(OSError), atomic_write(file, "wb") as opened:
-            opened.write(save({"key": counts.key, "count": counts.count, "frequency": counts.frequency}))
-        return counts
+
+        def count() -> list[Tensor]:
+            counts = counted()
+            return [counts.key, counts.count, counts.frequency]
+
+        return counted() if file is None else cls(*kept(file, ("key", "count", "frequency"), count))
 
     def __call__(self, s: Tensor, t: Tensor) -> Tensor:
         """Return n(s, t) for word pieces that broadcast; 0 for pairs that are not kept."""

@@ -11,7 +11,6 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,6 +23,7 @@ from tqdm import tqdm
 
 from socialgraph.data.collection import Document, identity
 from socialgraph.data.files import atomic_write, cache_folder
+from socialgraph.data.kept import kept
 from socialgraph.errors import InputError
 
 logger = logging.getLogger(__name__)
@@ -174,20 +174,11 @@ class TokenStore:
         Raises:
             InputError: what was kept is damaged.
         """
-        file = self.folder / f"frequency-{length}.npy"
-        if file.exists():
-            try:
-                known = np.load(file, allow_pickle=False)
-            except (OSError, ValueError, EOFError) as error:
-                raise InputError(f"{file}: cannot be read, delete it ({error})") from error
-            if known.shape != (self.vocab_size,) or known.dtype != np.int64:
-                raise InputError(f"{file}: no {self.vocab_size} counts, delete it")
-            return torch.from_numpy(known)
-        frequency = self._count(length)
-        # Suppressed: a store of somebody else's, that may only be read, is counted each time.
-        with suppress(OSError), atomic_write(file, "wb") as opened:
-            np.save(opened, frequency, allow_pickle=False)
-        return torch.from_numpy(frequency)
+        file = self.folder / f"frequency-{length}.safetensors"
+        (frequency,) = kept(file, ["frequency"], lambda: [torch.from_numpy(self._count(length))])
+        if frequency.shape != (self.vocab_size,) or frequency.dtype != torch.int64:
+            raise InputError(f"{file}: no {self.vocab_size} counts, delete it")
+        return frequency
 
     def _count(self, length: int) -> npt.NDArray[np.int64]:
         frequency = np.zeros(self.vocab_size, np.int64)

@@ -65,7 +65,7 @@ def test_counts_of_a_store_are_kept_beside_it(tmp_path):
     again.texts = None  # nothing to count
     for name in ("key", "count", "frequency"):
         assert torch.equal(getattr(again.pairs(window=2, least=1), name), getattr(counts, name))
-    (file,) = tmp_path.rglob("*.safetensors")
+    (file,) = tmp_path.rglob("window-*.safetensors")
     file.write_bytes(b"torn")
     with pytest.raises(InputError, match="cannot be read, delete it"):
         TermStatistics.of(Tokens.stored(texts, cache=tmp_path), texts).pairs(window=2, least=1)

@@ -54,7 +54,7 @@ def test_a_store_holds_every_document_whole(documents, tiny_bert, tmp_path, monk
         for statistics in (TermStatistics.of(tokens, documents), TermStatistics.of(memory, documents)):
             assert statistics.document_frequency.tolist() == frequency
             assert statistics.size == len(documents)
-        assert (store.folder / f"frequency-{length}.npy").is_file()
+        assert (store.folder / f"frequency-{length}.safetensors").is_file()
     assert os.path.getsize(store.folder / "ids.bin") == 2 * sum(map(len, expected.values()))
     assert len(store) == len(documents)
     assert "D7" in store

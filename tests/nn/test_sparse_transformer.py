@@ -12,6 +12,7 @@ from socialgraph.edges.longformer import LongformerEdges
 from socialgraph.edges.qds import QDSEdges
 from socialgraph.edges.sparse import SparseEdges
 from socialgraph.errors import InputError, OptionError
+from socialgraph.nn.masked_attention import masked_attention
 from socialgraph.nn.sparse_transformer import SparseTransformer
 
 CLS, SEP = 2, 3
@@ -243,7 +244,9 @@ def test_bad_options_are_refused(tiny_bert):
     folder, _ = tiny_bert
     batch = joint_batch(LongformerEdges(16))
     with pytest.raises(OptionError, match="attention must be one of edges, dense, flex, or None, got 'padded'"):
-        SparseTransformer.from_backbone(folder, attention="padded")(batch)
+        SparseTransformer.from_backbone(folder, attention="padded")
+    with pytest.raises(OptionError, match="no attention along edges is called 'padded'"):
+        masked_attention(batch.edge_index, batch.ptr, "padded")
     del batch["hub_mask"]
     with pytest.raises(InputError, match="hub_mask"):
         SparseTransformer.from_backbone(folder, own_global=True)(batch)

@@ -20,13 +20,13 @@ from children import fresh
 from commands import call, typed_for_tales, write_tales
 
 ROOT = Path(__file__).parents[2]
-ROWS = "rows=[bm25,socialformer-node,idcm,colbert]"
+ROWS = "rows=[bm25,parade,socialformer-node,idcm,colbert]"
 
 
 def typed(folder):
     """Return what a user types to rank it."""
     return [
-        *typed_for_tales(folder), "size.short=32", "size.long=48", "trainer.groups=16", "trainer.save_every=4",
+        *typed_for_tales(folder), "size.short=32", "size.long=48", "trainer.groups=24", "trainer.save_every=4",
         "trainer.token_budget=60", ROWS,
     ]  # fmt: skip
 
@@ -98,9 +98,9 @@ def killed_and_whole(folder, kills, seed=0):
 
 
 def test_a_killed_table_goes_on_and_ends_the_same(tmp_path, record_property):
-    whole, killed, moments = killed_and_whole(tmp_path, kills=3)
+    whole, killed, moments = killed_and_whole(tmp_path, kills=4)
     assert killed == whole
-    assert len(whole) == 8
+    assert len(whole) == 10
     assert all(len(value) > 0 for value in whole.values())
     assert not (tmp_path / "killed" / "tales" / "test" / ".unfinished").exists()
     record_property("told", f"a table killed {len(moments)} times: {', '.join(moments)}")

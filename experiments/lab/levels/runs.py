@@ -58,7 +58,7 @@ def level_runs(config: DictConfig, level: str, rows: Sequence[Row], folder: Path
     else:
         package = compose("options")  # how much a ranker reads, of which training can afford less
         before += [f"document_length={package.document_length}", f"k={package.k}", *config.levels.overrides]
-    before += typed_for_rows()
+    before += ["++partition.k=${k}", *typed_for_rows()]  # also where a partition's own file has another number
     runs = []
     for row in rows:
         unseeded = composed([*before, *row.overrides], row.label)
