@@ -73,9 +73,9 @@ class TokenStore:
     One store serves every length that is read of a document. In a folder lie: ``ids.bin``, the word pieces of all
     documents one after another; ``keys.npy``, a sorted 64-bit hash of each document's id (of 3.2 million ids two
     have the same hash with a probability of 3e-7, which building refuses); ``starts.npy`` and ``lengths.npy``, where
-    the document of each hash lies in ``ids.bin``, in word pieces; ``store.json``; and ``frequency-<length>.npy``, the
-    document frequencies, once they are asked for. 3.2 million documents of 1,500 word pieces take 10 GB on disk, and
-    in memory only what is read.
+    the document of each hash lies in ``ids.bin``, in word pieces; ``store.json``; and
+    ``frequency-<length>.safetensors``, the document frequencies, once they are asked for. 3.2 million documents of
+    1,500 word pieces take 10 GB on disk, and in memory only what is read.
 
     Args:
         folder: with these files, see :meth:`of`.
