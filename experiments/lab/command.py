@@ -82,7 +82,7 @@ def command(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
 
 @contextmanager
 def logged() -> Iterator[None]:
-    """Keep log lines out of bars, and out of the log what other libraries say of themselves."""
+    """Keep log lines out of bars, say each of our warnings once, and leave out what libraries say of themselves."""
     import logging
 
     from tqdm.contrib.logging import logging_redirect_tqdm
@@ -92,7 +92,21 @@ def logged() -> Iterator[None]:
         logging.getLogger(library).setLevel(logging.WARNING)
     if int(os.environ.get("RANK", "0")) > 0:
         logging.disable(logging.INFO)  # of several processes the first one speaks
-    with logging_redirect_tqdm():
-        for handler in logging.getLogger().handlers:
-            handler.setLevel(logging.INFO)  # bm25s sets its own level, to DEBUG
-        yield
+    said: set[str] = set()
+
+    def is_new(record: logging.LogRecord) -> bool:
+        """Whether a line is none that a table's other rows have said: each builds its own model."""
+        text = record.getMessage()
+        repeated = record.levelno >= logging.WARNING and text in said
+        said.add(text)
+        return not repeated
+
+    ours = logging.getLogger("socialgraph")
+    ours.addFilter(is_new)
+    try:
+        with logging_redirect_tqdm():
+            for handler in logging.getLogger().handlers:
+                handler.setLevel(logging.INFO)  # bm25s sets its own level, to DEBUG
+            yield
+    finally:
+        ours.removeFilter(is_new)

@@ -156,26 +156,26 @@ def all_hold(batch: Tensor, circle_index: Tensor, leader_index: Tensor) -> bool:
     if not (size and count and amount):
         return count == amount == 0
     node, circle = circle_index.contiguous()
-    low, high = torch.aminmax(circle_index, dim=1)
-    key = circle * size + node  # rises with every membership: sorted, and nobody twice
-    number = torch.arange(count, device=batch.device)
-    wanted = number * size + leader_index  # the leader's own membership
-    first = torch.searchsorted(circle, number)
-    last = torch.searchsorted(circle, number, right=True) - 1
-    found = key[torch.searchsorted(key, wanted).clamp(max=amount - 1)] == wanted
-    head, tail = node[first.clamp(max=amount - 1)], node[last.clamp(min=0)]
-    document = batch[head.clamp(0, size - 1)]
-    whole = document == batch[tail.clamp(0, size - 1)]
-    circles = (first <= last) & whole & found & (leader_index >= head) & (leader_index <= tail)
-    fine = (
-        circles.all()
-        & (key.diff() > 0).all()
-        & (document.diff() >= 0).all()
-        & (low >= 0).all()
-        & (high[0] < size)
-        & (high[1] < count)
-    )
-    return bool(fine)
+    number = torch.arange(count + 1, device=batch.device)
+    near = node.clamp(0, size - 1)
+    key = torch.add(node, circle, alpha=size)  # rises with every membership: sorted, and nobody twice
+    bounds = torch.searchsorted(circle, number)  # of circle c the memberships bounds[c] ... bounds[c + 1] - 1
+    first, last = bounds[:-1], bounds[1:] - 1
+    leads = torch.searchsorted(key, torch.add(leader_index, number[:-1], alpha=size)).clamp_(max=amount - 1)
+    ends = torch.stack([first, last]).clamp_(0, amount - 1)
+    document = batch[near[ends]]
+    fine = torch.cat([
+        near == node,
+        key.diff() > 0,
+        first <= last,
+        bounds[:1] == 0,
+        bounds[-1:] == amount,
+        node[leads] == leader_index,
+        circle[leads] == number[:-1],
+        document[0] == document[1],
+        document[0].diff() >= 0,
+    ])  # fmt: skip
+    return bool(fine.all())
 
 
 def checked(
