@@ -49,6 +49,10 @@ def whole_message(error: Exception, command: str = "run") -> str:
     first, *others = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
         return f"there is no {error.missing_cfg_file}; there are: {', '.join(error.options)}"
+    if first.startswith("Cannot find primary config"):
+        return f"{first.split('. ')[0]}: leave out --config-name, and the command takes its own, {command}"
+    if first.startswith("Error parsing override"):
+        return f"{first}: an option is written key=value"
     place = re.search(r"full_key: (\S+)", f"{error}\n{error.__cause__}")
     if match := re.match(r"Could not override '([\w.]+)'\.", first):
         return no_option(place[1] if place else match[1], command)
