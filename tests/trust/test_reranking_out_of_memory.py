@@ -1,0 +1,170 @@
+"""A process whose memory really ends: batches are halved and give the same scores, and what never fits is named."""
+
+import gc
+import json
+import os
+import resource
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import BertConfig, BertModel, BertTokenizerFast
+
+from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
+from socialgraph.edges import SocialEdges, StaticDistance
+from socialgraph.errors import SocialgraphError
+from socialgraph.nn import Socialformer
+from socialgraph.nn.colbert import ColBERT
+from socialgraph.partition import NodeCircles, Windows
+from socialgraph.ranking import rerank
+from socialgraph.ranking.stored import VectorStore, encode_collection, rerank_stored
+
+MEGABYTE = 1 << 20
+
+
+def ranker(folder):
+    """Return a builder of long documents and a small wide model, whose states are what takes the memory."""
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{i}" for i in range(195))]
+    (folder / "vocab.txt").write_text("\n".join(words))
+    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=200, hidden_size=256, num_hidden_layers=1, num_attention_heads=4, intermediate_size=256,
+        max_position_embeddings=160, pad_token_id=0,
+    )  # fmt: skip
+    BertModel(config, add_pooling_layer=False).save_pretrained(folder)
+    text = lambda n: " ".join(f"w{i}" for i in torch.randint(0, 195, (n,)))  # noqa: E731
+    documents = {f"d{i:02}": Document(f"d{i:02}", text(300 + 10 * i)) for i in range(40)}
+    documents["huge"] = Document("huge", text(100_000))
+    tokens = Tokens(str(folder), max_document_length=100_000)
+    statistics = TermStatistics.of(tokens, documents)
+    return GraphBuilder(documents, tokens, statistics, passages=Windows(100))
+
+
+def in_little_memory(megabytes, function):
+    """Return what the function gives, and its warnings, while the process can take so many megabytes more."""
+    gc.collect()
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    before, most = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + megabytes * MEGABYTE, most))
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                result = function()
+            except SocialgraphError as error:
+                result = f"{type(error).__name__}: {error}"
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (before, most))
+    return [result, [str(w.message) for w in caught if "memory" in str(w.message)]]
+
+
+def program(folder):
+    """Do everything with and without enough memory; print what came of it."""
+    torch.set_num_threads(1)
+    gc.freeze()  # each collection, and there are many, passes over what was imported
+    folder = Path(folder)
+    builder = ranker(folder)
+    queries, candidates = {"q": "w1 w2 w3"}, {"q": dict.fromkeys(sorted(builder.documents)[:40], 1.0)}
+    options = {"progress": False}
+    colbert, former = ColBERT.from_backbone(str(folder)), Socialformer.from_backbone(str(folder))
+    found = {}
+
+    def social():  # everything drawn, so that the graph is what does not fit
+        edges = SocialEdges([StaticDistance()], sparsity=0.3)
+        parts = (builder.documents, builder.tokens, builder.statistics, edges, NodeCircles(k=2), Windows(100))
+        graphs = GraphBuilder(*parts, keep_edges=True)
+        some = {"q": dict.fromkeys(sorted(builder.documents)[:24], 1.0)}
+        return lambda budget, **more: rerank(former, graphs, queries, some, budget, **options, **more)
+
+    works = {
+        "rerank": (24, lambda budget, **more: rerank(colbert, builder, queries, candidates, budget, **options, **more)),
+        "graphs": (24, social()),
+    }
+    for name, (room, work) in works.items():
+        found[name] = [work(1000), *in_little_memory(room, lambda work=work: work(10**9))]
+    found["workers"] = in_little_memory(64, lambda: works["graphs"][1](10**9, workers=1))
+    huge = {"q": {"d01": 1.0, "huge": 1.0}}
+    found["huge"] = in_little_memory(24, lambda: rerank(colbert, builder, queries, huge, **options))
+
+    ids = list(candidates["q"])
+    store = encode_collection(colbert, builder, ids, folder / "store", 1000, "float32", **options)
+
+    def encode():
+        encode_collection(colbert, builder, ids, folder / "small", 10**9, "float32", **options)
+
+    _, warned = in_little_memory(24, encode)
+    found["encode"] = [float((VectorStore(folder / "small").token - store.token).abs().max()), warned]
+    many = {f"q{i}": f"w{i} w2 w3" for i in range(10)}  # each pair takes a copy of its document's vectors
+    stored = lambda budget: rerank_stored(  # noqa: E731
+        colbert, store, builder, many, dict.fromkeys(many, candidates["q"]), budget, **options
+    )
+    found["stored"] = [stored(1000), *in_little_memory(16, lambda: stored(10**9))]
+    print(json.dumps(found))
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory):
+    if not Path("/proc/self/statm").exists():
+        pytest.skip("memory can be limited on Linux only")
+    command = [sys.executable, __file__, str(tmp_path_factory.mktemp("memory"))]
+    # large blocks go back to the system, so that nothing is left over from the work before
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MALLOC_MMAP_THRESHOLD_": "65536"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=1800)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("work", ["rerank", "graphs", "stored"])
+def test_halved_batches_have_the_same_scores(outcome, work):
+    enough, little, warned = outcome[work]
+    pairs = sum(map(len, enough.values()))
+    assert [message.split(" documents")[0] for message in warned] == [f"out of memory on a batch of {pairs}"]
+    for query_id, scores in enough.items():
+        assert little[query_id] == pytest.approx(scores, abs=1e-5)
+
+
+def test_a_worker_without_memory_leaves_its_batch_to_the_model(outcome):
+    enough, (little, warned) = outcome["graphs"][0], outcome["workers"]
+    assert little["q"] == pytest.approx(enough["q"], abs=1e-5)
+    assert len(warned) == 1
+
+
+def test_a_document_too_large_is_named(outcome):
+    message, _ = outcome["huge"]
+    assert message == (
+        "TooLargeError: document 'huge' for query 'q', 100000 word pieces, does not fit in memory even alone; "
+        "read less of it (document_length), use a smaller model, or a machine with more memory"
+    )
+
+
+def test_a_store_is_whole_though_batches_were_halved(outcome):
+    difference, warned = outcome["encode"]
+    assert difference < 1e-5
+    assert len(warned) == 1
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+def test_a_gpu_without_memory_halves(tmp_path):
+    builder = ranker(tmp_path)
+    builder.device = torch.device("cuda")
+    queries, candidates = {"q": "w1 w2 w3"}, {"q": dict.fromkeys(sorted(builder.documents)[:40], 1.0)}
+    model = ColBERT.from_backbone(str(tmp_path)).cuda()
+    enough = rerank(model, builder, queries, candidates, 1000, progress=False)
+    torch.cuda.empty_cache()
+    total = torch.cuda.get_device_properties(0).total_memory
+    torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + 64 * MEGABYTE) / total)
+    try:
+        with pytest.warns(UserWarning, match="out of memory on a batch of 40 documents: halved") as caught:
+            little = rerank(model, builder, queries, candidates, 10**9, progress=False)
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+    assert len([w for w in caught if "memory" in str(w.message)]) == 1
+    assert little["q"] == pytest.approx(enough["q"], abs=1e-5)
+
+
+if __name__ == "__main__":
+    program(sys.argv[1])
