@@ -63,7 +63,7 @@ examples:
   socialgraph inspect --query "..." --document library/shutil --partition my_module.MyPartition --edges my_module.Mine
 
   # what each circle is worth to a model that `make run` trained
-  socialgraph inspect --query "..." --document library/shutil --model outputs/.../models/Socialformer-edge
+  socialgraph inspect --query "..." --document library/shutil --model outputs/.../runs/models/socialformer.0
 
 The page is one file that opens without network. docs/report.md says how to read it.
 """

@@ -114,10 +114,15 @@ def _training(recipe: Mapping[str, Any], training: Mapping[str, Any] | None) -> 
         )
     options = ", ".join(f"`{key}={value}`" for key, value in training["options"].items()) or "the recipe's"
     return (
-        f"## Training\n\nOn {training['collection']}: {training['groups']:,} groups of a relevant document and "
-        f"{training['negatives']} others, of {training['queries']:,} queries, in {training['steps']:,} steps; loss: "
-        f"{training['loss']}; seed {recipe['seed']}; options: {options}."
+        f"## Training\n\nOn {training['collection']}: {counted(training['groups'], 'group')} of a relevant document "
+        f"and {counted(training['negatives'], 'other')}, of {training['queries']:,} queries, in "
+        f"{counted(training['steps'], 'step')}; loss: {training['loss']}; seed {recipe['seed']}; options: {options}."
     )
+
+
+def counted(number: int, what: str) -> str:
+    """Return "1 step", "1,000 steps"."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _measures(measures: Mapping[str, Any] | None) -> str:

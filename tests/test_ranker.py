@@ -116,6 +116,13 @@ def test_options_that_cannot_be_are_refused(tales):
         ranker(tales, "socialformer", "edges.sparsty=0.9")
 
 
+def test_the_name_is_that_of_its_circles(tales):
+    assert ranker(tales, "socialformer-edge").recipe["name"] == "Socialformer-edge"
+    assert ranker(tales, "socialformer-edge", partition="node").recipe["name"] == "Socialformer-node"
+    assert ranker(tales, "socialformer-node", "partition=random").recipe["name"] == "Socialformer-random"
+    assert ranker(tales, "sentence-circles", partition=NodeCircles(4)).recipe["name"] == "Sentence-circles-node"
+
+
 class Odd(Partition):
     """Keeps its argument elsewhere."""
 
@@ -171,7 +178,7 @@ def test_it_learns_and_says_so(tales, collection, tmp_path):
     found = one.evaluate(collection, "test", ["RR@10"])
     one.save_pretrained(tmp_path)
     card = (tmp_path / "README.md").read_text()
-    assert "4 groups of a relevant document and 1 others" in card
+    assert "4 groups of a relevant document and 1 other, of" in card
     assert f"| RR@10 | {found.mean['RR@10']:.4f} |" in card
     with pytest.raises(OptionError, match="Sentence-MaxP learns nothing"):
         ranker(tales, "sentence-maxp").fit(collection)

@@ -96,7 +96,7 @@ def test_ms_marco_formats_and_a_partition_of_ones_own(shared, tmp_path, monkeypa
     monkeypatch.delitem(sys.modules, "my_module", raising=False)  # another test's module of that name
     ranker = Ranker.from_pretrained(saved, classes=["my_module.Pairs"])
     assert len(ranker.rank("how do rivers flow", ["A river flows to the sea.", "Bread is baked."])) == 2
-    assert "1 groups of a relevant document and 1 others" in (saved / "README.md").read_text()
+    assert "1 group of a relevant document and 1 other," in (saved / "README.md").read_text()
     start = Socialformer.from_backbone("minilm")
     assert not torch.equal(model.score.weight, start.score.weight)
 
