@@ -1,9 +1,11 @@
 // ---- the list of circles ------------------------------------------------------------------------------------
 function difference(view, circle) {
   if (circle.without === null || view.score === null) return "";
-  const change = circle.without - view.score, text = make("span", change < 0 ? "delta down" : "delta up");
+  const change = decimals(circle.without - view.score).replace(/^−(?=0\.000$)/, ""); // what shows as 0 has no side
+  const side = change === "0.000" ? "" : change.startsWith("−") ? " down" : " up";
+  const text = make("span", `delta${side}`);
   text.title = "the score without this circle, and what has changed";
-  text.append(`${decimals(circle.without)} `, make("b", "", (change < 0 ? "" : "+") + decimals(change)));
+  text.append(`${decimals(circle.without)} `, make("b", "", (side === " up" ? "+" : "") + change));
   return text;
 }
 

@@ -414,13 +414,16 @@ def test_the_keyboard_reaches_everything(load):
 
 def test_scores_stand_beside_the_circles(load):
     graph, edges = one()
-    without = {number: 1.0 + (number - 3) / 8 for number in range(graph.num_circles)}
+    without = {number: 1.0 + (number - 3) / 8 for number in range(graph.num_circles)} | {3: 1.0 - 1e-5}
     tab = load(report(View(graph, "", 1.0, without), ["a"] * 70, "", edges))
     for row in tab.locator(".circle").all():
         number = int(row.get_attribute("data-circle"))
         after, change = row.locator(".delta").text_content().replace("−", "-").split()
         assert float(after) == pytest.approx(without[number], abs=6e-4)
         assert float(change) == pytest.approx(without[number] - 1.0, abs=6e-4)
+        side = "" if number == 3 else " down" if number < 3 else " up"  # of 3 no change is seen
+        assert row.locator(".delta").get_attribute("class") == f"delta{side}"
+        assert change[0] == {"": "0", " down": "-", " up": "+"}[side]
     tab = load(report(graph, ["a"] * 70, "", edges))
     assert tab.locator(".delta").count() == 0
     assert "--model" in tab.locator(".list > .note").text_content()
