@@ -6,6 +6,7 @@ import math
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,8 @@ from socialgraph.recipes.stages import stages
 if TYPE_CHECKING:
     from socialgraph.ranker import Ranker
 
+#: name of a split to measure on that is none of the collection's
+DEV = "dev of this training"
 #: documents that BM25 retrieves for a query without candidates
 DEPTH = 100
 
@@ -33,7 +36,13 @@ def fit(
     training = ranker.recipe["training"]
     if training is None:
         raise OptionError(f"recipe {ranker.recipe['name']} learns nothing")
-    collection, seed = with_candidates(collection, "train"), ranker.recipe["seed"]
+    seed, wanted = ranker.recipe["seed"], ["train"]
+    if dev is not None:
+        wanted += [name for name, split in collection.splits.items() if split is dev.split][:1] or [DEV]
+        if DEV in wanted:
+            collection = Collection(collection.name, collection.documents, {**collection.splits, DEV: dev.split})
+    collection = with_candidates(collection, *wanted)
+    dev = None if dev is None else replace(dev, split=collection[wanted[-1]])
     split = collection["train"]
     drawn = TrainingGroups(split, groups or len(split.queries), negatives, seed)
     builder = ranker.count(collection).builder(collection)
@@ -68,9 +77,9 @@ def evaluate(
     return found
 
 
-def with_candidates(collection: Collection, split: str) -> Collection:
-    """Return the collection; where the split has no candidates, those that BM25 retrieves."""
-    if collection[split].has_candidates:
+def with_candidates(collection: Collection, *splits: str) -> Collection:
+    """Return the collection; where one of these splits has no candidates, with those that BM25 retrieves."""
+    if all(collection[split].has_candidates for split in splits):
         return collection
     return ranking.retrieve_candidates(collection, ranking.BM25(), DEPTH)
 

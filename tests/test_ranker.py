@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import torch
 from commands import write_tales
+from safetensors.torch import load_file
 from transformers import BertConfig, BertForSequenceClassification
 
 from socialgraph import Ranker
-from socialgraph.data import Document, TermStatistics, Tokens, load_folder
+from socialgraph.data import Document, Split, TermStatistics, Tokens, load_folder
 from socialgraph.errors import InputError, OptionError
 from socialgraph.inspect import to_networkx
 from socialgraph.partition import EdgeCircles, NodeCircles, Partition
@@ -184,14 +185,29 @@ def test_it_learns_and_says_so(tales, collection, tmp_path):
         ranker(tales, "sentence-maxp").fit(collection)
 
 
-def test_it_is_measured_while_it_learns(tales, collection, tmp_path):
-    one = ranker(tales, "maxp")
-    split = collection["dev"]
-    split = split.with_candidates({query: dict.fromkeys(collection.documents, 0.0) for query in split.queries})
-    options = {"save_strategy": "steps", "save_steps": 1, "per_device_train_batch_size": 2}
+@pytest.mark.parametrize("own", [True, False], ids=["its own split", "another split"])
+def test_it_is_measured_while_it_learns_and_the_best_is_kept(tales, collection, tmp_path, own, monkeypatch):
+    """The split has no candidates: BM25 gives it some. Nothing is said of checkpoints: there is one for each tenth."""
+    values, seen = iter([0.1, 0.9, 0.2, 0.3]), []
+
+    def measured(self, model, builder):
+        seen.append(self.split.candidates)
+        return {"eval_RR@10": next(values)}
+
+    monkeypatch.setattr(Dev, "measure", measured)
+    one, dev = ranker(tales, "maxp"), collection["dev"]
+    assert not dev.has_candidates
+    split = dev if own else Split({f"my-{q}": text for q, text in dev.queries.items()},
+                                  {f"my-{q}": grades for q, grades in dev.qrels.items()})  # fmt: skip
+    before = tmp_path / "checkpoint-2" / "model.safetensors"
+    options = {"per_device_train_batch_size": 1, "learning_rate": 1e-3}
     one.fit(collection, groups=4, negatives=1, dev=Dev(split, ["RR@10"]), folder=tmp_path, **options)
-    assert one.history["training"]["steps"] == 2
-    assert len(list(tmp_path.glob("checkpoint-*"))) == 2
+    assert one.history["training"]["steps"] == 4
+    assert [set(candidates) for candidates in seen] == [set(split.queries)] * 4
+    best = load_file(before)
+    assert all(torch.equal(weight, best[name]) for name, weight in one.model.state_dict().items())
+    last = load_file(tmp_path / "checkpoint-4" / "model.safetensors")
+    assert any(not torch.equal(weight, last[name]) for name, weight in best.items())
 
 
 PROGRAM = """

@@ -21,6 +21,7 @@ from lab.overrides import latest, subject
 from lab.store import Store, plain
 from lab.task import test_splits
 from socialgraph.errors import OptionError
+from socialgraph.ranking.identity import LOGGING
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,9 @@ def identity(config: DictConfig, split: str | None = None) -> dict[str, Any]:
     }
     for how in ("save_every", "compile"):  # these change times, not results
         kept["trainer"].pop(how)
+    for part in (kept["trainer"], kept["recipe"].get("training") or {}):
+        for how in LOGGING:
+            part.get("arguments", {}).pop(how, None)
     kept["data"].pop("label")
     if split is not None:
         kept["data"]["splits"]["test"] = split

@@ -15,13 +15,17 @@ from socialgraph.errors import OptionError, is_whole
 from socialgraph.ranking.evaluate import evaluate
 from socialgraph.ranking.rerank import rerank
 
+#: of a training's steps, from one checkpoint to the next
+TENTH = 0.1
+
 
 @dataclass(frozen=True)
 class Dev:
     """What is measured while a model is trained, and what follows from it.
 
     Args:
-        split: queries, judgements and candidates, which are re-ranked each time.
+        split: queries, judgements and candidates, which are re-ranked each time. :meth:`socialgraph.Ranker.fit` gives
+            candidates of BM25 to a split that has none.
         measures: names as in :func:`~socialgraph.ranking.evaluate`; the first says which checkpoint is the best.
         patience: stop after so many measurements in a row without a better one; None: never.
         token_budget: see :func:`~socialgraph.ranking.rerank`.
@@ -44,12 +48,16 @@ class Dev:
             raise OptionError(f"dev: patience must be 1 or more, or None, got {self.patience}")
 
     def arguments(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Return the library's arguments for measuring, over those given: at each checkpoint, and the best is kept."""
-        saving = options.get("save_strategy", "no")
-        when = {"eval_strategy": saving, "eval_steps": options.get("save_steps")} if saving != "no" else {}
-        best = {"metric_for_best_model": self.best, "greater_is_better": True, "load_best_model_at_end": saving != "no"}
-        chosen = {"eval_strategy": "steps", **when, **best, **options}
-        return {name: value for name, value in chosen.items() if value is not None}
+        """Return the library's arguments for measuring, over those given: at each checkpoint, and the best is kept.
+
+        Without ``save_steps`` or ``eval_steps`` there are ten in a training. With ``save_strategy="no"`` it is only
+        measured, and the weights stay those of the last step.
+        """
+        how = options.get("save_strategy") or options.get("eval_strategy") or "steps"
+        steps = options.get("save_steps") or options.get("eval_steps") or TENTH
+        best = {"metric_for_best_model": self.best, "greater_is_better": True, "load_best_model_at_end": how != "no"}
+        when = {"save_strategy": how, "eval_strategy": "steps" if how == "no" else how}
+        return {**when, "save_steps": steps, "eval_steps": steps, **best, **options}
 
     @property
     def best(self) -> str:

@@ -11,6 +11,9 @@ import torch
 
 from socialgraph.data.builder import GraphBuilder
 
+#: of transformers.TrainingArguments: what is logged and shown, on which no result depends
+LOGGING = ("report_to", "run_name", "project", "trackio_space_id", "logging_dir", "logging_first_step", "disable_tqdm")
+
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """Return in what two descriptions of work differ, a phrase each: ``trainer.seed was 1, is 2``. Same work: ``[]``.

@@ -39,9 +39,6 @@ DEFAULTS: dict[str, Any] = {
     "report_to": [],
 }
 
-#: arguments that change what is logged and shown, and nothing of what is trained
-LOGGING = ("report_to", "run_name", "project", "trackio_space_id", "logging_dir", "logging_first_step", "disable_tqdm")
-
 
 class LogLines(TrainerCallback):
     """Writes each line of the training log as one line of text, where the library prints a dict."""
@@ -101,14 +98,15 @@ def train(
         resume: True goes on from the newest whole checkpoint in ``folder``, from the beginning where there is none: a
             training that was killed goes on with the same call, one that was finished loads its weights. A path goes on
             from that one.
-        dev: what is measured while the model is trained, at each checkpoint (or as ``eval_strategy`` and ``eval_steps``
-            say). At the end the model has the weights of the best checkpoint, which is kept. None: nothing is measured.
+        dev: what is measured while the model is trained, at each of ten checkpoints (``save_steps`` says otherwise). At
+            the end the model has the weights of the best checkpoint, which is kept. None: nothing is measured.
         options: arguments of ``transformers.TrainingArguments``, over the paper's defaults: AdamW with
             learning rate 1e-5, batches of 8 queries, one epoch. ``report_to`` names loggers, such as "trackio",
-            "tensorboard" or "wandb"; they and the other :data:`LOGGING` change nothing of the training.
+            "tensorboard" or "wandb"; they change nothing of the training.
 
     Raises:
-        OptionError: an argument that the library does not know or refuses, no such loss, or no such stage.
+        OptionError: an argument that the library does not know or refuses, no such loss, no such stage, or a dev split
+            without candidates.
         CheckpointError: the checkpoint to resume from is broken, holds a pickle, or is of another model or training.
         OutputError: ``folder`` cannot be written, is full, is another process's, or holds checkpoints and ``resume`` is
             False.
@@ -118,6 +116,8 @@ def train(
         if not isinstance(model, HubRanker):
             raise OptionError(f"{type(model).__name__} has no stages of training, got stage={stage!r}")
         model.enter(stage)
+    if dev is not None and not dev.split.has_candidates:
+        raise OptionError("dev: its split has no candidates: socialgraph.ranking.retrieve_candidates finds them")
     try:
         pin = {"dataloader_pin_memory": builder.device.type == "cuda"}
         chosen = DEFAULTS | pin | (options if dev is None else dev.arguments(options))

@@ -5,7 +5,7 @@ import torch
 from safetensors.torch import load_file
 from test_training import OPTIONS, assert_same, task  # noqa: F401  (a fixture)
 
-from socialgraph.data import TrainingGroups
+from socialgraph.data import Split, TrainingGroups
 from socialgraph.errors import OptionError
 from socialgraph.nn import Socialformer
 from socialgraph.ranking import Dev, train
@@ -19,6 +19,7 @@ def fit(task, folder, dev, **changes):  # noqa: F811
     model = Socialformer.from_backbone(backbone)
     groups = TrainingGroups(split, 32, 1)
     options = {**OPTIONS, "save_strategy": "steps", "save_steps": 1, "logging_steps": 1, **changes}
+    options = {name: value for name, value in options.items() if value is not None}
     return model, train(model, builder, groups, split.queries, folder, dev=dev, **options)
 
 
@@ -83,6 +84,26 @@ def test_bad_options(task, tmp_path):  # noqa: F811
             Dev(task[1], **options)
     with pytest.raises(OptionError, match="eval_strategy=steps needs dev"):
         fit(task, tmp_path, None, eval_strategy="steps", eval_steps=1)
+
+
+def test_a_split_without_candidates_is_refused(task, tmp_path):  # noqa: F811
+    bare = Split(task[1].queries, task[1].qrels)
+    with pytest.raises(OptionError, match="dev: its split has no candidates:"):
+        fit(task, tmp_path, Dev(bare))
+
+
+def test_checkpoints_come_with_measuring(task, tmp_path):  # noqa: F811
+    """``eval_steps`` alone says when; without any there are ten in a training, here one a step."""
+    values = [0.1, 0.9, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]
+    model, log = fit(task, tmp_path / "a", scripted(task[1], values), save_strategy=None, save_steps=None, eval_steps=4)
+    assert measured(log) == values[:2]
+    assert_same(model.state_dict(), load_file(tmp_path / "a" / "checkpoint-8" / "model.safetensors"))
+    model, log = fit(task, tmp_path / "b", scripted(task[1], values), save_strategy=None, save_steps=None)
+    assert measured(log) == values
+    assert_same(model.state_dict(), load_file(tmp_path / "b" / "checkpoint-2" / "model.safetensors"))
+    model, log = fit(task, tmp_path / "c", scripted(task[1], values), save_strategy="no", save_steps=None, eval_steps=2)
+    assert measured(log) == values[:4]
+    assert not checkpoints(tmp_path / "c")
 
 
 def test_another_logger_resumes_the_same_training(task, tmp_path):  # noqa: F811
