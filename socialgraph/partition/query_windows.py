@@ -9,6 +9,7 @@ from torch_geometric.utils import cumsum, scatter
 
 from socialgraph.errors import OptionError, is_whole
 from socialgraph.partition.partition import Partition
+from socialgraph.partition.sampled import SampledGraph
 from socialgraph.partition.windows import Windows
 from socialgraph.query_match import query_match
 
@@ -67,6 +68,10 @@ class QueryWindows(Partition):
         keep = place < self.k
         inside = keep[window]
         return torch.stack([node[inside], (keep.cumsum(0) - 1)[window[inside]]]), leader[keep]
+
+    def from_sampled(self, graph: SampledGraph) -> tuple[Tensor, Tensor]:
+        """Return the same without drawing an edge; see :meth:`Partition.from_sampled`."""
+        return self.forward(graph.batch.new_empty(2, 0), graph.batch, graph.batch_size, graph=graph.graph)
 
     def scores(self, graph: Data, batch: Tensor, window: Tensor, count: int) -> Tensor:
         """Return BM25 of each window, ``[count]`` float64.

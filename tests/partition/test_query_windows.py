@@ -52,3 +52,22 @@ def test_it_obeys():
         QueryWindows(k1=-1)
     with pytest.raises(OptionError, match="QueryWindows looks at words: hand over the graph"):
         QueryWindows()(torch.empty(2, 0, dtype=torch.long), torch.zeros(3, dtype=torch.long), 1)
+
+
+def test_no_edge_is_drawn():
+    """The windows of a graph that draws its own edges are those of its words, and nobody looks at an edge."""
+    words, query = [20, 21, 22, 23] * 10 + [30, 31] + [21] * 9, [30]
+    graph = document(words, query, [1.0] * len(words))
+    graph.batch = torch.zeros(len(words), dtype=torch.long)
+    want = QueryWindows(k=2, size=8)(torch.empty(2, 0, dtype=torch.long), graph.batch, 1, graph=graph)
+
+    class Sampled:
+        batch, batch_size = graph.batch, 1
+
+        def edges(self):
+            raise AssertionError("an edge was drawn")
+
+    sampled = Sampled()
+    sampled.graph = graph
+    got = QueryWindows(k=2, size=8).from_sampled(sampled)
+    assert all(torch.equal(a, b) for a, b in zip(want, got, strict=True))
