@@ -64,6 +64,7 @@ class Size:
     short: Positive = about("word pieces of a document, where the paper reads 512")
     long: Positive = about("and where it reads 2048")
     original: Positive = about("and where PARADE's own paper draws its passages from all of it")
+    whole: Positive = about("and where an encoder of today (long_backbone) reads all at once")
     short_circles: Positive = about("friend circles at most of short documents")
     long_circles: Positive = about("and of long ones")
     compared: Positive = about("word pieces of a document in level=training of compare.py")
