@@ -43,6 +43,8 @@ class GraphBuilder:
         seed: of the coins. The graph of a pair is a function of seed, ids and texts alone.
         device: where graphs are built, and where they stay.
         cache: keeps the weights of costly patterns (dynamic centrality); None keeps 1 GiB of them in memory.
+        first_stage: query id, document id -> score, for partitions that see the graph, such as
+            :meth:`Collection.first_stage_score`; the graph's ``first_stage_score``.
         check: hold what patterns and partitions of the user's own answer against the laws, on each batch
             (:mod:`socialgraph.partition.laws`, :mod:`socialgraph.edges.laws`).
 
@@ -65,6 +67,7 @@ class GraphBuilder:
         seed: int = 0,
         device: torch.device | str = "cpu",
         cache: WeightCache | None = None,
+        first_stage: Callable[[str, str], float] | None = None,
         check: bool = True,
     ) -> None:
         if joint and (edges is None or any(x is not None for x in (circles, passages, relevance))):
@@ -89,6 +92,7 @@ class GraphBuilder:
         self.seed = seed
         self.device = torch.device(device)
         self.cache = WeightCache() if cache is None else cache
+        self.first_stage = first_stage
         self.check = check
 
     def pair(self, query_id: str, query: str, document_id: str) -> DocumentGraph:
@@ -115,6 +119,8 @@ class GraphBuilder:
             raise InputError(f"query {query_id!r} has no word piece: {query!r}")
         key = coin_key(self.seed, query_id, document_id)
         weights = {"tfidf": self.statistics.tfidf(input_ids)}
+        if (score := self.first_stage_score(query_id, document_id)) is not None:
+            weights["first_stage_score"] = torch.tensor([score], dtype=torch.float64)
         if self.joint:
             cls, sep = (torch.tensor([i]) for i in self.tokens.special)
             before, after = torch.cat([cls, query_ids, sep]), sep
@@ -123,6 +129,11 @@ class GraphBuilder:
             weights["segment"][: len(before)] = 0
             input_ids = torch.cat([before, input_ids.long(), after])
         return document_graph(input_ids, query_ids, key, query_id, document_id, **weights)
+
+    def first_stage_score(self, query_id: str, document_id: str) -> float | None:
+        """Return what the first stage gave a document, NaN where it is no candidate; None where no partition sees it."""
+        seen = any(one is not None and one.sees_graph for one in (self.circles, self.passages))
+        return self.first_stage(query_id, document_id) if self.first_stage is not None and seen else None
 
     def __call__(self, pairs: Sequence[tuple[str, str, str]]) -> Batch:
         """Return the batch of graphs of ``(query id, query text, document id)``, ready for a model.
