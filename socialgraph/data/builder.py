@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 
 import torch
@@ -131,7 +132,7 @@ class GraphBuilder:
         return document_graph(input_ids, query_ids, key, query_id, document_id, **weights)
 
     def first_stage_score(self, query_id: str, document_id: str) -> float | None:
-        """Return what the first stage gave a document, NaN where it is no candidate; None where no partition sees it."""
+        """Return what the first stage gave a document, NaN where it is no candidate; None where nobody sees it."""
         seen = any(one is not None and one.sees_graph for one in (self.circles, self.passages))
         return self.first_stage(query_id, document_id) if self.first_stage is not None and seen else None
 
@@ -168,10 +169,24 @@ class GraphBuilder:
 
         Out of inference mode, too: there tensors do not count how often they are written to.
         """
-        with torch.inference_mode(False), torch.no_grad(), torch.autocast(self.device.type, enabled=False):
-            return self._draw(batch.to(self.device, non_blocking=True))
+        batch = self.weighed(batch)
+        with self._exactly():
+            return self._draw(batch)
 
-    def _draw(self, batch: Batch) -> Batch:
+    def weighed(self, batch: Batch) -> Batch:
+        """Return a batch of :meth:`read` with the weights of its patterns, on the device: the first part of drawing.
+
+        Weights of costly patterns are kept, so :meth:`draw` then takes the time of edges and circles alone.
+        """
+        with self._exactly():
+            return self._weigh(batch.to(self.device, non_blocking=True))
+
+    @contextmanager
+    def _exactly(self) -> Iterator[None]:
+        with torch.inference_mode(False), torch.no_grad(), torch.autocast(self.device.type, enabled=False):
+            yield
+
+    def _weigh(self, batch: Batch) -> Batch:
         batch.statistics = self.statistics  # for patterns and partitions that ask; no model does
         if self.edges is not None:
             for pattern in self.edges.patterns.values():
@@ -181,6 +196,9 @@ class GraphBuilder:
                     weigh(batch, pattern.name, kept)
             if isinstance(self.edges, SparseEdges):
                 weigh(batch, "hub_mask", self.edges.hubs(batch))
+        return batch
+
+    def _draw(self, batch: Batch) -> Batch:
         gathered = self._gatherer(batch)
         if not self.joint:
             passages, circles = (None if x is None else gathered(x) for x in (self.passages, self.circles))

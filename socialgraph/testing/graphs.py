@@ -50,7 +50,8 @@ class Graph(NamedTuple):
             edges = self.edge_index[:, edge] - (int(node[0]) if node.numel() else 0)
             weight = None if self.edge_weight is None else self.edge_weight[edge]
             alone = torch.zeros_like(node)
-            found.append(Graph(f"{self.name}, document {number} alone", edges, alone, 1, weight, self.query, None, self.first_stage))
+            name = f"{self.name}, document {number} alone"
+            found.append(Graph(name, edges, alone, 1, weight, self.query, first_stage=self.first_stage))
         return found
 
     def to(self, device: torch.device) -> Graph:
@@ -77,7 +78,8 @@ def join(name: str, graphs: Sequence[Graph]) -> Graph:
     starts = sizes.cumsum(0) - sizes
     edge_index = torch.cat([graph.edge_index + start for graph, start in zip(graphs, starts, strict=True)], 1)
     weight = torch.cat([torch.empty(0, device=device) if g.edge_weight is None else g.edge_weight for g in graphs])
-    return Graph(name, edge_index, torch.repeat_interleave(sizes), len(graphs), weight, graphs[0].query, None, graphs[0].first_stage)
+    batch, query, first_stage = torch.repeat_interleave(sizes), graphs[0].query, graphs[0].first_stage
+    return Graph(name, edge_index, batch, len(graphs), weight, query, first_stage=first_stage)
 
 
 def hard_graphs(device: torch.device) -> list[Graph]:

@@ -40,8 +40,8 @@ def check_partition(partition: Partition, device: torch.device | str = "cpu") ->
     device = torch.device(device)
     graphs = {graph.name: graph for graph in hard_graphs(device)}
     if partition.sees_graph:  # no made-up document has a word of this query
-        bare = [(f"{name}, no query match", graph._replace(query=(5,), first_stage=False)) for name, graph in graphs.items()]
-        graphs |= dict(bare)
+        bare = {"query": (5,), "first_stage": False}
+        graphs |= {f"{name}, no query match": graph._replace(**bare) for name, graph in graphs.items()}
     check_laws(partition, CALL_LAWS, graphs)
     fair = equal_friends(getattr(partition, "max_size", 128), device)
     check_laws(partition, [equal_weights_favour_no_end], {fair.name: fair})

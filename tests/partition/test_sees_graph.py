@@ -83,7 +83,7 @@ def test_documents_without_a_match_are_tried():
 def test_first_stage_scores_may_be_missing():
     with pytest.raises(LawError, match="'empty, no query match': it raises AttributeError"):
         check_partition(WellRanked())
-    with pytest.raises(LawError, match="graph.first_stage_score is another after the call"):
+    with pytest.raises(LawError, match=r"graph\.first_stage_score is another after the call"):
         check_partition(WritesOnScores())
 
 
@@ -97,7 +97,8 @@ def test_the_builder_hands_over_the_scores_of_the_first_stage(tiny_bert, edges):
         return {"q1": {"d1": 2.5, "d3": 0.5}}
 
     qrels = {"q1": {"d1": 1}, "q2": {"d2": 1}}
-    splits = {"train": Split({"q2": "w9"}, {}, lambda: read.append("train")), "test": Split({"q1": "w1"}, qrels, candidates)}
+    train = Split({"q2": "w9"}, {}, lambda: read.append("train"))
+    splits = {"train": train, "test": Split({"q1": "w1"}, qrels, candidates)}
     collection = Collection("made", {}, splits)
     texts, pairs = {"d1": "w3 w1", "d2": "w4 w1", "d3": "w1 w1"}, [("q1", "w1", name) for name in ("d1", "d2", "d3")]
     options = {"first_stage": collection.first_stage_score}
