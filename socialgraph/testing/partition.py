@@ -40,8 +40,8 @@ def check_partition(partition: Partition, device: torch.device | str = "cpu") ->
     device = torch.device(device)
     graphs = {graph.name: graph for graph in hard_graphs(device)}
     if partition.sees_graph:  # no made-up document has a word of this query
-        bare = {"query": (5,), "first_stage": False}
-        graphs |= {f"{name}, no query match": graph._replace(**bare) for name, graph in graphs.items()}
+        bare = [graph._replace(query=(5,), first_stage=False) for graph in graphs.values()]
+        graphs |= {f"{graph.name}, no query match": graph for graph in bare}
     check_laws(partition, CALL_LAWS, graphs)
     fair = equal_friends(getattr(partition, "max_size", 128), device)
     check_laws(partition, [equal_weights_favour_no_end], {fair.name: fair})
