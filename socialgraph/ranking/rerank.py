@@ -44,7 +44,7 @@ def rerank(
     candidates: Run,
     token_budget: int = 16_384,
     bf16: bool = False,
-    progress: bool = True,
+    progress: bool | None = None,
     workers: int = 0,
     journal: str | os.PathLike[str] | None = None,
 ) -> Run:
@@ -66,7 +66,7 @@ def rerank(
         candidates: what is re-ranked; only queries that are in ``queries``.
         token_budget: word pieces of documents in a batch; a longer document makes a batch of its own.
         bf16: compute in bfloat16 where it is safe.
-        progress: show a progress bar.
+        progress: show a progress bar; None: on a terminal.
         workers: processes that build the next batches while the model computes. On a GPU they pay; where the model
             takes all cores they do not.
         journal: a folder where the scores of each finished batch are kept. A run that was stopped, by whatever,
@@ -190,7 +190,7 @@ def scored(
     batches: Sequence[list[Pair]],
     score: Scorer,
     length: Callable[[Pair], int],
-    progress: bool,
+    progress: bool | None,
     journal: str | os.PathLike[str] | None,
     identity: Mapping[str, Any],
     graphs: Callable[[list[list[Pair]]], Iterator[Batch | None]] = nothing_ahead,
@@ -201,7 +201,7 @@ def scored(
         batches: all of them, cut alike in every process.
         score: of a batch or a part of one.
         length: word pieces of a pair's document.
-        progress: show a bar.
+        progress: show a bar; None: on a terminal.
         journal: folder of the journal, or None.
         identity: of the work, see :class:`~socialgraph.ranking.journal.Journal`.
         graphs: makes some batches' graphs ahead of the model, see :func:`ahead`.
@@ -216,7 +216,7 @@ def scored(
             total=sum(len(batches[number]) for number in mine),
             desc=f"re-ranking{of}",
             unit="doc",
-            disable=not (progress and processes.is_first()),
+            disable=processes.no_bar(progress),
         ) as bar:
             ready = graphs([batches[number] for number in mine])
             for number in mine:
