@@ -128,6 +128,7 @@ class Request:
     def __init__(self, builder: GraphBuilder, queries: Queries, candidates: Run, token_budget: int) -> None:
         if token_budget < 1:
             raise OptionError(f"token_budget must be at least 1, got {token_budget}")
+        self.builder = builder
         self.queries = queries
         self.candidates = {query_id: scores for query_id, scores in candidates.items() if query_id in queries}
         check_scores(self.candidates, "re-ranking")
@@ -148,7 +149,8 @@ class Request:
 
     def known_of(self, pair: Pair) -> list[Any]:
         """Return what a score depends on of a pair, beside the document's text: for a journal."""
-        return [pair[0], self.pieces[pair[0]].tolist(), pair[2]]
+        score = self.builder.first_stage_score(pair[0], pair[2])
+        return [pair[0], self.pieces[pair[0]].tolist(), pair[2], *([] if score is None else [score])]
 
     def run(self, scores: Iterable[tuple[Pair, float]]) -> Run:
         """Return all candidates in their new order, best first."""
