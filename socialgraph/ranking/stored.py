@@ -201,9 +201,7 @@ def _encode(
     ids, width = about["documents"], model.token_size
     texts = {"documents": digest(ids), "texts": collection_identity(builder.documents)}
     identity = {**about, **texts, "token_budget": token_budget, "bf16": bf16}
-    size = 0
-    if builder.tokens.store is not None:  # else nobody knows the lengths yet
-        size = sum(builder.tokens.lengths(ids, builder.documents)) * width * np.dtype(about["dtype"]).itemsize
+    size = _bytes_of(builder, ids, width * np.dtype(about["dtype"]).itemsize)
     lengths: dict[str, int] = {}
     halving = Halving[str](lambda document: lengths[document], lambda document: f"document {document!r}")
 
@@ -240,6 +238,11 @@ def _encode(
                     since = time.monotonic()
         with atomic_write(folder / "store.json") as text:
             json.dump(about, text, ensure_ascii=True)
+
+
+def _bytes_of(builder: GraphBuilder, ids: Sequence[str], each: int) -> int:
+    """Return how much room documents take at ``each`` bytes a word piece; 0 where their lengths are not known yet."""
+    return 0 if builder.tokens.store is None else each * sum(builder.tokens.lengths(ids, builder.documents))
 
 
 @torch.inference_mode()
