@@ -83,13 +83,13 @@ def draw_quality_and_cost(of: Comparison, path: Path) -> None:
 
 def curves(of: Comparison) -> dict[str, list[Line]]:
     """Return the lines that differ in ``partition.k`` alone, by what they are called; none if k is not varied."""
-    found: dict[str, list[Line]] = {}
+    strategies: dict[str, list[Line]] = {}
     for line in of.lines:
         options = dict(line.row.beside["options"])
         if {options.pop("k", None), options.pop("partition.k", None)} != {None}:
             name = ", ".join(value if key in OPEN else f"{key}={value}" for key, value in options.items())
-            found.setdefault(name or "circles", []).append(line)
-    return found if any(len(lines) > 1 for lines in found.values()) else {}
+            strategies.setdefault(name or "circles", []).append(line)
+    return strategies if any(len(lines) > 1 for lines in strategies.values()) else {}
 
 
 def draw_quality_and_sequences(of: Comparison, path: Path) -> None:

@@ -144,8 +144,8 @@ class JsonlDocuments(StoredDocuments):
             raise InputError(f"{self.path}: the corpus is empty")
         self._offsets = np.array(offsets, dtype=np.int64)
         if empty:
-            told = f"{self.path}: {len(empty)} documents have no text: {first_ids(empty)}"
-            warnings.warn(told, stacklevel=4)
+            message = f"{self.path}: {len(empty)} documents have no text: {first_ids(empty)}"
+            warnings.warn(message, stacklevel=4)
 
     def _lines(self) -> Iterator[tuple[int, bytes]]:
         try:
@@ -287,10 +287,10 @@ def _checked_name(name: str, what: str) -> str:
 
 def _find(folder: Path, name: str) -> Path | None:
     """Return `name` or `name.gz` in the folder, whichever is there; both at once are an error."""
-    found = [file for file in (folder / name, folder / f"{name}.gz") if os.path.lexists(file)]
-    if len(found) == 2:
+    files = [file for file in (folder / name, folder / f"{name}.gz") if os.path.lexists(file)]
+    if len(files) == 2:
         raise InputError(f"{folder}: both {name} and {name}.gz are there; keep one")
-    return _inside(folder, found[0]) if found else None
+    return _inside(folder, files[0]) if files else None
 
 
 def _either(folder: Path, name: str) -> Path:

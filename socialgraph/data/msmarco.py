@@ -47,12 +47,12 @@ def load_msmarco(
     if odd:
         raise InputError(f"a split must be one of {', '.join(RUNS)}, got {odd[0]!r}")
     files = {split: _run_file(Path(candidates), RUNS[name]) for split, name in ids.items()}
-    found = load_irds(test, dev=dev, train=train)
+    collection = load_irds(test, dev=dev, train=train)
     splits = {
         name: Split(split.queries, split.qrels, partial(_read, files[name], split))
-        for name, split in found.splits.items()
+        for name, split in collection.splits.items()
     }
-    return Collection(found.name, found.documents, splits)
+    return Collection(collection.name, collection.documents, splits)
 
 
 def _run_file(folder: Path, name: str) -> Path:
@@ -67,8 +67,8 @@ def _read(file: Path, split: Split) -> Run:
     run = read_run(file)
     missing = [query for query in split.queries if query not in run]
     if missing:
-        told = f"it has {len(split.queries) - len(missing)} of the {len(split.queries)} queries of its split"
-        raise InputError(f"{file}: {told}, missing are {first_ids(missing)}; {_ADVICE}")
+        reason = f"it has {len(split.queries) - len(missing)} of the {len(split.queries)} queries of its split"
+        raise InputError(f"{file}: {reason}, missing are {first_ids(missing)}; {_ADVICE}")
     best = {
         query: {document: run[query][document] for document in ranked(run[query])[:DEPTH]} for query in split.queries
     }

@@ -60,9 +60,9 @@ def measures_by_length(
         queries[int(np.searchsorted(bounds, lengths[query], side="right"))].append(query)
     buckets = []
     for name, inside in zip(names, queries, strict=True):
-        found = {system: np.array([values[query] for query in inside]) for system, values in measures.items()}
-        means = {system: float(value.mean()) for system, value in found.items() if inside}
-        spread = {system: float(value.std(ddof=1)) for system, value in found.items() if len(inside) > 1}
+        arrays = {system: np.array([values[query] for query in inside]) for system, values in measures.items()}
+        means = {system: float(value.mean()) for system, value in arrays.items() if inside}
+        spread = {system: float(value.std(ddof=1)) for system, value in arrays.items() if len(inside) > 1}
         errors = {system: deviation / len(inside) ** 0.5 for system, deviation in spread.items()}
         buckets.append(Bucket(name, tuple(inside), means, errors))
     return buckets

@@ -101,7 +101,7 @@ def draw(
     """
     graph, words = one_graph(graph, words)
     pieces = None if words is None else [printable(word) for word in words]
-    found = _circles(graph, circles)
+    gathered = _circles(graph, circles)
     cells = _layout(int(graph.num_nodes or 0), pieces)
 
     text_height = max(cells.line * (int(cells.row.max(initial=0)) + 1), 0.3)
@@ -113,12 +113,12 @@ def draw(
         return figure.add_axes((left / WIDTH, bottom / height, width / WIDTH, tall / height))
 
     bottom = FOOT + LOWER + GAP
-    _header(panel(MARGIN, bottom + text_height, WIDTH - 2 * MARGIN, HEADER), graph, found, title)
-    _text(panel(MARGIN, bottom, WIDTH - 2 * MARGIN, text_height), graph, cells, pieces, found)
+    _header(panel(MARGIN, bottom + text_height, WIDTH - 2 * MARGIN, HEADER), graph, gathered, title)
+    _text(panel(MARGIN, bottom, WIDTH - 2 * MARGIN, text_height), graph, cells, pieces, gathered)
     side = WIDTH - MARGIN - LOWER
-    _table(panel(MARGIN, FOOT, 3.6, LOWER), found, pieces)
-    _lanes(panel(MARGIN + 3.65, FOOT, side - MARGIN - 3.65 - 0.75, LOWER), graph, found)
-    _adjacency(panel(side, FOOT, LOWER, LOWER), graph, found)
+    _table(panel(MARGIN, FOOT, 3.6, LOWER), gathered, pieces)
+    _lanes(panel(MARGIN + 3.65, FOOT, side - MARGIN - 3.65 - 0.75, LOWER), graph, gathered)
+    _adjacency(panel(side, FOOT, LOWER, LOWER), graph, gathered)
     return figure
 
 
@@ -134,10 +134,10 @@ def _circles(graph: DocumentGraph, chosen: Sequence[int] | None) -> list[Circle]
     if len(chosen) > len(PALETTE):
         raise OptionError(f"there are colours for {len(PALETTE)} circles at most, got {len(chosen)}")
     colours = dict(zip(chosen, PALETTE, strict=False))
-    found = []
+    result = []
     for number, inside in meetings(graph, ends):
         leader = int(leader_index[number])
-        found.append(
+        result.append(
             Circle(
                 number=number,
                 leader=leader,
@@ -148,7 +148,7 @@ def _circles(graph: DocumentGraph, chosen: Sequence[int] | None) -> list[Circle]
                 has_colour=number in colours,
             )
         )
-    return found
+    return result
 
 
 def _layout(count: int, pieces: list[str] | None) -> Cells:

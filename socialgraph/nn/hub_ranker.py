@@ -93,8 +93,8 @@ class HubRanker(
         except CheckpointError:
             raise
         except Exception as error:  # the hub, safetensors and torch each have errors of their own
-            told = f"not a saved {cls.__name__} ({first_line(error)})"
-            raise CheckpointError(f"{pretrained_model_name_or_path}: {told}") from error
+            reason = f"not a saved {cls.__name__} ({first_line(error)})"
+            raise CheckpointError(f"{pretrained_model_name_or_path}: {reason}") from error
 
     @classmethod
     def _from_pretrained(cls, *, model_id: str, map_location: str = "cpu", strict: bool = True, **options: Any) -> Self:

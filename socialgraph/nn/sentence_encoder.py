@@ -137,8 +137,8 @@ def sentence_pooling(backbone: str) -> str:
         raise CheckpointError(f"{backbone}: no {folder}/config.json, which modules.json names")
     mode = pooling_mode(read_json(config))
     if mode not in _MODES:
-        told = f"pooling must be one of {', '.join(_MODES)}, got {mode}"
-        raise CheckpointError(f"{backbone}: {folder}/config.json: {told}")
+        reason = f"pooling must be one of {', '.join(_MODES)}, got {mode}"
+        raise CheckpointError(f"{backbone}: {folder}/config.json: {reason}")
     return _MODES[mode]
 
 

@@ -72,7 +72,7 @@ def sorted_by_circle_and_node(batch: Tensor, circle_index: Tensor, leader_index:
     return Offence(f"node {one[0]} of circle {one[1]} stands before node {two[0]} of circle {two[1]}", one[0])
 
 
-def nobody_is_twice_in_a_circle(batch: Tensor, circle_index: Tensor, leader_index: Tensor) -> Offence | None:
+def members_are_distinct(batch: Tensor, circle_index: Tensor, leader_index: Tensor) -> Offence | None:
     """A node is a member of a circle once."""
     twice = (circle_index.diff(dim=1) == 0).all(0).nonzero().flatten()
     if not twice.numel():
@@ -102,8 +102,8 @@ def the_leader_is_a_member(batch: Tensor, circle_index: Tensor, leader_index: Te
     if not without.numel():
         return None
     members = node[circle == without[0]]
-    told = in_words(int(leader_index[without[0]]), members.tolist())
-    return Offence(f"circle {int(without[0])} is {told}", int(members[0]))
+    described = in_words(int(leader_index[without[0]]), members.tolist())
+    return Offence(f"circle {int(without[0])} is {described}", int(members[0]))
 
 
 def circles_go_document_by_document(batch: Tensor, circle_index: Tensor, leader_index: Tensor) -> Offence | None:
@@ -113,8 +113,8 @@ def circles_go_document_by_document(batch: Tensor, circle_index: Tensor, leader_
     if not back.numel():
         return None
     at = int(back[0])
-    told = f"circle {at} is of document {int(document[at])}, circle {at + 1} of document {int(document[at + 1])}"
-    return Offence(told, int(leader_index[at]))
+    reason = f"circle {at} is of document {int(document[at])}, circle {at + 1} of document {int(document[at + 1])}"
+    return Offence(reason, int(leader_index[at]))
 
 
 #: what every answer obeys, in the order in which it is checked
@@ -123,7 +123,7 @@ ANSWER_LAWS: tuple[Callable[[Tensor, Tensor, Tensor], Offence | None], ...] = (
     nodes_exist,
     circles_are_numbered,
     sorted_by_circle_and_node,
-    nobody_is_twice_in_a_circle,
+    members_are_distinct,
     a_circle_lies_in_one_document,
     the_leader_is_a_member,
     circles_go_document_by_document,

@@ -129,8 +129,8 @@ def set_random_state(state: Mapping[str, Any]) -> None:
 
 def checkpoints(folder: Path) -> list[Path]:
     """Return the checkpoints in a folder, whole or not, the oldest first."""
-    found = [path for path in folder.glob("checkpoint-*") if re.fullmatch(r"checkpoint-\d+", path.name)]
-    return sorted(found, key=step)
+    folders = [path for path in folder.glob("checkpoint-*") if re.fullmatch(r"checkpoint-\d+", path.name)]
+    return sorted(folders, key=step)
 
 
 def step(checkpoint: Path) -> int:
@@ -172,7 +172,7 @@ def last_whole(folder: Path) -> Path | None:
     Raises:
         CheckpointError: the newest checkpoint holds a pickle. It is left as it is.
     """
-    broken, found = [], None
+    broken, whole = [], None
     for checkpoint in reversed(checkpoints(folder)):
         try:
             check_whole(checkpoint)
@@ -181,15 +181,15 @@ def last_whole(folder: Path) -> Path | None:
                 raise
             broken.append((checkpoint, str(error)))
         else:
-            found = checkpoint
+            whole = checkpoint
             break
     if broken:
         names = "; ".join(reason for _, reason in broken)
-        instead = f"{found.name} is used instead" if found else "training starts from the beginning"
+        instead = f"{whole.name} is used instead" if whole else "training starts from the beginning"
         warnings.warn(f"removed what was not whole: {names}; {instead}", stacklevel=2)
     for path in [path for path, _ in broken] + list(folder.glob(_part(folder / "checkpoint-*").name)):
         shutil.rmtree(path)
-    return found
+    return whole
 
 
 def keep(checkpoint: Path, limit: int | None, best: str | None = None) -> None:
@@ -197,9 +197,9 @@ def keep(checkpoint: Path, limit: int | None, best: str | None = None) -> None:
 
     The one that is called ``best`` stays too.
     """
-    found = checkpoints(checkpoint.parent)
-    until = [path for path in found if step(path) <= step(checkpoint)]
-    for path in found:
+    saved = checkpoints(checkpoint.parent)
+    until = [path for path in saved if step(path) <= step(checkpoint)]
+    for path in saved:
         if path not in (until[-limit:] if limit else until) and path.name != best:
             shutil.rmtree(path, ignore_errors=True)
 

@@ -77,9 +77,9 @@ class VectorStore:
             )
             self.documents = {document: place for place, document in enumerate(self.about["documents"])}
             ends = (int(self.passage_ptr[-1]), int(self.document_ptr[-1]), self.document_ptr.numel() - 1)
-            found = (len(self.token), len(self.cls), len(self.documents))
-            if ends != found or self.passage_ptr.numel() != len(self.cls) + 1:
-                raise ValueError(f"{found} tokens, passages and documents where {ends} are expected")
+            sizes = (len(self.token), len(self.cls), len(self.documents))
+            if ends != sizes or self.passage_ptr.numel() != len(self.cls) + 1:
+                raise ValueError(f"{sizes} tokens, passages and documents where {ends} are expected")
         except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
             raise CheckpointError(f"{self.folder}: not a whole store of vectors ({first_line(error)})") from error
 
@@ -357,12 +357,12 @@ def _query_graph(pieces: list[Tensor], device: torch.device) -> Data:
 
 
 def _check_passages(graph: Data, passages: PassageVectors, documents: Sequence[str], store: VectorStore) -> None:
-    found = torch.bincount(graph.batch[graph.leader_index], minlength=len(documents))
-    odd = (found != passages.document_ptr.diff()).nonzero().flatten().tolist()
+    counts = torch.bincount(graph.batch[graph.leader_index], minlength=len(documents))
+    odd = (counts != passages.document_ptr.diff()).nonzero().flatten().tolist()
     if odd:
         raise CheckpointError(
             f"{store.folder}: document {documents[odd[0]]!r} has {int(passages.document_ptr.diff()[odd[0]])} passages "
-            f"there and {int(found[odd[0]])} now; encode the collection again"
+            f"there and {int(counts[odd[0]])} now; encode the collection again"
         )
 
 

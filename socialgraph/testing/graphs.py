@@ -38,15 +38,15 @@ class Graph(NamedTuple):
 
     def documents(self) -> list[Graph]:
         """Return each document as a graph of its own."""
-        found = []
+        graphs = []
         for number in range(self.batch_size):
             node = (self.batch == number).nonzero().flatten()
             edge = self.batch[self.edge_index[0]] == number
             edges = self.edge_index[:, edge] - (int(node[0]) if node.numel() else 0)
             weight = None if self.edge_weight is None else self.edge_weight[edge]
             alone = torch.zeros_like(node)
-            found.append(Graph(f"{self.name}, document {number} alone", edges, alone, 1, weight, self.query))
-        return found
+            graphs.append(Graph(f"{self.name}, document {number} alone", edges, alone, 1, weight, self.query))
+        return graphs
 
     def to(self, device: torch.device) -> Graph:
         """Return a copy of the graph on a device."""

@@ -79,8 +79,8 @@ def inner(kind: Any) -> tuple[str, type[Group]] | None:
     for one in map(bare, alternatives(kind)):
         if is_group(one):
             return ".", one
-        if get_origin(one) in (list, dict) and (found := inner(get_args(one)[-1])):
-            return ("[0]" if get_origin(one) is list else ".NAME") + found[0], found[1]
+        if get_origin(one) in (list, dict) and (below := inner(get_args(one)[-1])):
+            return ("[0]" if get_origin(one) is list else ".NAME") + below[0], below[1]
     return None
 
 
@@ -216,8 +216,8 @@ def check_config(config: DictConfig, group: type[Group]) -> None:
                 value = OmegaConf.to_container(node, resolve=True) if OmegaConf.is_config(node) else node
                 check(value, option.kind, name, referred)
     except (InterpolationToMissingValueError, MissingMandatoryValue) as error:
-        found = re.search(r"Missing mandatory value: ([\w.]+)", str(error))
-        name = found[1] if found else str(error).splitlines()[0]
+        match = re.search(r"Missing mandatory value: ([\w.]+)", str(error))
+        name = match[1] if match else str(error).splitlines()[0]
         raise OptionError(f"{name} is missing: type {name}=...") from error
 
 
