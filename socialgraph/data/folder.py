@@ -118,7 +118,7 @@ class JsonlDocuments(StoredDocuments):
 
     def __init__(self, path: Path, cache: str | os.PathLike[str] | None = None) -> None:
         self.path = path
-        self._plain = _unpacked(path, cache) if path.suffix == ".gz" else path
+        self._readable = _unpacked(path, cache) if path.suffix == ".gz" else path
         self._rows: dict[str, int] = {}
         self._offsets: npt.NDArray[np.int64]
         self._index()
@@ -149,14 +149,14 @@ class JsonlDocuments(StoredDocuments):
 
     def _lines(self) -> Iterator[tuple[int, bytes]]:
         try:
-            yield from raw_lines(self._plain)
+            yield from raw_lines(self._readable)
         except InputError as error:  # the user's file is the packed one
-            raise InputError(str(error).replace(str(self._plain), str(self.path), 1)) from None
+            raise InputError(str(error).replace(str(self._readable), str(self.path), 1)) from None
 
     def __getitem__(self, doc_id: str) -> Document:
         row = self._rows[doc_id]
         try:
-            with open(self._plain, "rb") as file:
+            with open(self._readable, "rb") as file:
                 file.seek(int(self._offsets[row]))
                 document = _document(file.readline(MAX_LINE), f"{self.path}:{row + 1}")
         except OSError as error:

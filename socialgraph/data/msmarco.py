@@ -72,10 +72,10 @@ def _read(file: Path, split: Split) -> Run:
     best = {
         query: {document: run[query][document] for document in ranked(run[query])[:DEPTH]} for query in split.queries
     }
-    short = [query for query, scores in best.items() if len(scores) < DEPTH]
-    if short:
+    few = [query for query, scores in best.items() if len(scores) < DEPTH]
+    if few:
         warnings.warn(
-            f"{file}: {len(short)} of {len(best)} queries have fewer than {DEPTH} documents: {first_ids(short)}",
+            f"{file}: {len(few)} of {len(best)} queries have fewer than {DEPTH} documents: {first_ids(incomplete)}",
             stacklevel=2,
         )
     return best

@@ -147,7 +147,7 @@ def pooling_mode(config: dict[str, Any]) -> str:
     if "pooling_mode" in config:
         return str(config["pooling_mode"])
     flags = [key for key, value in config.items() if key.startswith("pooling_mode_") and value is True]
-    short = [key.removeprefix("pooling_mode_") for key in flags]
+    modes = [key.removeprefix("pooling_mode_") for key in flags]
     # all names but the longest end in _token or _tokens there
-    names = [key if key in _MODES else re.sub("_tokens?$", "", key) for key in short]
+    names = [key if key in _MODES else re.sub("_tokens?$", "", key) for key in modes]
     return " + ".join(names) if names else "mean"

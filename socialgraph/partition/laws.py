@@ -72,7 +72,7 @@ def sorted_by_circle_and_node(batch: Tensor, circle_index: Tensor, leader_index:
     return Offence(f"node {one[0]} of circle {one[1]} stands before node {two[0]} of circle {two[1]}", one[0])
 
 
-def members_are_distinct(batch: Tensor, circle_index: Tensor, leader_index: Tensor) -> Offence | None:
+def nobody_is_twice_in_a_circle(batch: Tensor, circle_index: Tensor, leader_index: Tensor) -> Offence | None:
     """A node is a member of a circle once."""
     twice = (circle_index.diff(dim=1) == 0).all(0).nonzero().flatten()
     if not twice.numel():
@@ -123,7 +123,7 @@ ANSWER_LAWS: tuple[Callable[[Tensor, Tensor, Tensor], Offence | None], ...] = (
     nodes_exist,
     circles_are_numbered,
     sorted_by_circle_and_node,
-    members_are_distinct,
+    nobody_is_twice_in_a_circle,
     a_circle_lies_in_one_document,
     the_leader_is_a_member,
     circles_go_document_by_document,
