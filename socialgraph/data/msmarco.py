@@ -75,7 +75,7 @@ def _read(file: Path, split: Split) -> Run:
     few = [query for query, scores in best.items() if len(scores) < DEPTH]
     if few:
         warnings.warn(
-            f"{file}: {len(few)} of {len(best)} queries have fewer than {DEPTH} documents: {first_ids(incomplete)}",
+            f"{file}: {len(few)} of {len(best)} queries have fewer than {DEPTH} documents: {first_ids(few)}",
             stacklevel=2,
         )
     return best
