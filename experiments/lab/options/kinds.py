@@ -99,10 +99,11 @@ def conditions(kind: Any) -> tuple[Only, ...]:
     return get_args(kind)[1:] if get_origin(kind) is Annotated else ()
 
 
-def form_of(kind: Any) -> Any:
-    """Return the outer form of a kind: list, dict (also of groups and classes), NoneType, or another."""
+def form_of(kind: Any) -> type:
+    """Return the outer form of a kind: list, dict (also of groups and classes), NoneType, or object for all others."""
     kind = bare(kind)
-    return dict if kind is Built or is_group(kind) else get_origin(kind) or kind
+    form = dict if kind is Built or is_group(kind) else get_origin(kind) or kind
+    return form if form in (list, dict, type(None)) else object
 
 
 def words_of(kind: Any) -> str:
@@ -157,9 +158,7 @@ def check(value: Any, kind: Any, name: str, referred: str = "") -> None:
     """
     if value == "???":
         raise OptionError(f"{name} is missing: type {name}=..., {words_of(kind)}")
-    outer = {list, dict, type(None)}  # of them a value has the one that it is; any other kind is told by its value
-    form = type(value) if type(value) in outer else None
-    near = [one for one in alternatives(kind) if (form_of(one) if form_of(one) in outer else None) is form]
+    near = [one for one in alternatives(kind) if form_of(one) is form_of(type(value))]
     if isinstance(value, list | dict) and near:
         check_inside(value, bare(near[0]), name, referred)
     if not any(fits(value, bare(one)) and all(only.holds(value) for only in conditions(one)) for one in near):
