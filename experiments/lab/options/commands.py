@@ -20,9 +20,9 @@ ReadingMeasure = Literal[
     "nDCG@10 encoder mean", "nDCG@10 encoder max", "nDCG@10 reader mean", "nDCG@10 reader max", "sequences",
 ]  # fmt: skip
 ColumnName = Literal[
-    "model", "options", "length", "window", "seeds", "measures", "differences", "interval", "own_interval", "power",
-    "p", "mixed", "weight", "untrained", "untrained_mixed", "trained", "trained_mixed", "statistics", "budget",
-    "parameters", "training", "seconds", "graph", "memory", "device", "paper",
+    "model", "options", "length", "window", "seeds", "measures", "differences", "interval", "gain", "own_interval",
+    "power", "p", "mixed", "weight", "untrained", "untrained_mixed", "trained", "trained_mixed", "statistics", "budget",
+    "parameters", "training", "seconds", "graph", "circles", "read", "memory", "device", "paper",
 ]  # fmt: skip
 
 
@@ -56,6 +56,7 @@ class Size(Group):
     short = Positive, "word pieces of a document, where the paper reads 512"
     long = Positive, "and where it reads 2048"
     original = Positive, "and where PARADE's own paper draws its passages from all of it"
+    whole = Positive, "and where an encoder of today (long_backbone) reads all at once"
     short_circles = Positive, "friend circles at most of short documents"
     long_circles = Positive, "and of long ones"
     compared = Positive, "word pieces of a document in level=training of compare.py"
@@ -148,6 +149,7 @@ class CompareCommand(SeveralSeeds):
     """compare.py."""
 
     varied = Names, "what is compared, if no values with commas are typed"
+    beside = list[Name], "further rows: what one would type for each, with spaces between"
     level = Level | Annotated[list[Level], FILLED], "how strategies are judged, from cheap to dear"
     baseline = Name | float | list[Name | float] | None, "what the others are tested against; null: the first"
     name = Label, "of the folder within it"
