@@ -1,10 +1,14 @@
 """What can go wrong, said in one line that tells what to do."""
 
 import inspect
+import os
+import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from numbers import Integral
+from typing import NoReturn
 
 
 class SocialgraphError(Exception):
@@ -46,6 +50,20 @@ class LawError(SocialgraphError, AssertionError):
         if "\n" in name:  # a model prints all its layers
             name = type(strategy).__name__
         super().__init__(f"{name} breaks the law {law!r} on the graph {where!r}: {offence}")
+
+
+@contextmanager
+def no_scripting_warning() -> Iterator[None]:
+    """Import PyG without what PyTorch, from 2.14, says at each start: PyG still scripts two of its classes."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "`torch.jit.script` is deprecated", FutureWarning)
+        yield
+
+
+def nobody_reads() -> NoReturn:
+    """End where what reads our output, ``head`` perhaps, has gone; and let Python flush what is left to nobody."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(1)
 
 
 def law_name(law: Callable[..., object]) -> str:

@@ -1,9 +1,11 @@
 """Partitions whose forward names ``graph`` are given the words."""
 
+import math
+
 import pytest
 import torch
 
-from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
+from socialgraph.data import Collection, Document, GraphBuilder, Split, TermStatistics, Tokens
 from socialgraph.edges import SocialEdges, StaticDistance, Uniform
 from socialgraph.errors import LawError
 from socialgraph.partition import EdgeCircles, NodeCircles, Partition, RandomCircles
@@ -45,6 +47,23 @@ class OnlyWithMatch(Matches):
         return circles
 
 
+class WellRanked(Matches):
+    """The same, of documents to which the first stage gave more than 1."""
+
+    def forward(self, edge_index, batch, batch_size, edge_weight=None, graph=None):
+        circles, leader = super().forward(edge_index, batch, batch_size, edge_weight, graph)
+        keep = graph.first_stage_score[batch[leader]] > 1
+        member = keep[circles[1]]
+        return torch.stack([circles[0, member], (keep.cumsum(0) - 1)[circles[1, member]]]), leader[keep]
+
+
+class WritesOnScores(Matches):
+    def forward(self, edge_index, batch, batch_size, edge_weight=None, graph=None):
+        if "first_stage_score" in graph:
+            graph.first_stage_score += 1
+        return super().forward(edge_index, batch, batch_size, edge_weight, graph)
+
+
 def test_who_sees_the_graph():
     assert Matches().sees_graph
     assert not EdgeCircles().sees_graph
@@ -59,6 +78,41 @@ def test_a_partition_may_not_change_the_words():
 def test_documents_without_a_match_are_tried():
     with pytest.raises(LawError, match="'no edges, no query match': it raises ValueError: nothing to look"):
         check_partition(OnlyWithMatch())
+
+
+def test_first_stage_scores_may_be_missing():
+    with pytest.raises(LawError, match="'empty, no query match': it raises AttributeError"):
+        check_partition(WellRanked())
+    with pytest.raises(LawError, match=r"graph\.first_stage_score is another after the call"):
+        check_partition(WritesOnScores())
+
+
+@pytest.mark.parametrize("edges", [SocialEdges([StaticDistance()], sparsity=0.5), None])
+def test_the_builder_hands_over_the_scores_of_the_first_stage(tiny_bert, edges):
+    """Of candidates; NaN for others. Who does not see the graph costs no reading of candidates."""
+    read = []
+
+    def candidates():
+        read.append("test")
+        return {"q1": {"d1": 2.5, "d3": 0.5}}
+
+    qrels = {"q1": {"d1": 1}, "q2": {"d2": 1}}
+    train = Split({"q2": "w9"}, {}, lambda: read.append("train"))
+    splits = {"train": train, "test": Split({"q1": "w1"}, qrels, candidates)}
+    collection = Collection("made", {}, splits)
+    texts, pairs = {"d1": "w3 w1", "d2": "w4 w1", "d3": "w1 w1"}, [("q1", "w1", name) for name in ("d1", "d2", "d3")]
+    options = {"first_stage": collection.first_stage_score}
+    build(tiny_bert[0], texts, pairs, SocialEdges([Uniform()]), NodeCircles(), **options)
+    assert read == []
+    batch = build(tiny_bert[0], texts, pairs, edges, None if edges is None else WellRanked(), WellRanked(), **options)
+    assert read == ["test"]
+    assert batch.first_stage_score.dtype == torch.float64
+    assert batch.first_stage_score[[0, 2]].tolist() == [2.5, 0.5]
+    assert math.isnan(batch.first_stage_score[1])
+    assert set(batch.leader_index.tolist()) == {1}
+    assert batch[2].first_stage_score.tolist() == [0.5]
+    assert math.isnan(collection.first_stage_score("q2", "d1"))
+    assert "first_stage_score" not in build(tiny_bert[0], texts, pairs, None, None, Matches())
 
 
 @pytest.mark.parametrize("keep", [False, True])

@@ -22,9 +22,9 @@ ReadingMeasure = Literal[
     "nDCG@10 encoder mean", "nDCG@10 encoder max", "nDCG@10 reader mean", "nDCG@10 reader max", "sequences",
 ]  # fmt: skip
 ColumnName = Literal[
-    "model", "options", "length", "window", "seeds", "measures", "differences", "interval", "own_interval", "power",
-    "p", "mixed", "weight", "untrained", "untrained_mixed", "trained", "trained_mixed", "statistics", "budget",
-    "parameters", "training", "seconds", "graph", "memory", "device", "paper",
+    "model", "options", "length", "window", "seeds", "measures", "differences", "interval", "gain", "own_interval",
+    "power", "p", "mixed", "weight", "untrained", "untrained_mixed", "trained", "trained_mixed", "statistics", "budget",
+    "parameters", "training", "seconds", "graph", "circles", "read", "memory", "device", "paper",
 ]  # fmt: skip
 
 
@@ -166,6 +166,7 @@ class CompareCommand(SeveralSeeds):
     """compare.py."""
 
     varied: Names = about("what is compared, if no values with commas are typed")
+    beside: list[Name] = about("further rows: what one would type for each, with spaces between")
     level: Level | Annotated[list[Level], FILLED] = about("how strategies are judged, from cheap to dear")
     baseline: Name | float | list[Name | float] | None = about("what the others are tested against; null: the first")
     name: Label = about("of the folder within it")
