@@ -8,17 +8,23 @@ import torch
 from socialgraph.data import Collection, Document, GraphBuilder, Split, TermStatistics, Tokens
 from socialgraph.edges import SocialEdges, StaticDistance, Uniform
 from socialgraph.errors import LawError
-from socialgraph.partition import EdgeCircles, NodeCircles, Partition, RandomCircles
+from socialgraph.partition import EdgeCircles, NodeCircles, Partition, RandomCircles, Windows
 from socialgraph.query_match import query_match
+from socialgraph.ranking.rerank import Request
 from socialgraph.testing import check_partition
+
+
+def builder_of(bert, texts, *parts, **options):
+    """Return what builds graphs of these texts."""
+    documents = {name: Document(name, text) for name, text in texts.items()}
+    tokens = Tokens(bert)
+    statistics = TermStatistics.of(tokens, documents)
+    return GraphBuilder(documents, tokens, statistics, *parts, **options)
 
 
 def build(bert, texts, pairs, *parts, **options):
     """Return the batch of these pairs."""
-    documents = {name: Document(name, text) for name, text in texts.items()}
-    tokens = Tokens(bert)
-    statistics = TermStatistics.of(tokens, documents)
-    return GraphBuilder(documents, tokens, statistics, *parts, **options)(pairs)
+    return builder_of(bert, texts, *parts, **options)(pairs)
 
 
 class Matches(Partition):
@@ -132,3 +138,12 @@ def test_a_builder_without_edges_hands_it_over_too(tiny_bert):
     batch = build(tiny_bert[0], {"d": "w3 w1 w1"}, [("q", "w1", "d")], passages=Matches())
     assert batch.circle_index.tolist() == [[1, 2], [0, 0]]
     assert NodeCircles().sees_graph is False
+
+
+@pytest.mark.parametrize(("partition", "depends"), [(WellRanked(), True), (Windows(8), False)])
+def test_a_kept_score_depends_on_that_of_the_first_stage_where_it_is_seen(tiny_bert, partition, depends):
+    def known(score):
+        builder = builder_of(tiny_bert[0], {"d": "w1"}, passages=partition, first_stage=lambda *_: score)
+        return Request(builder, {"q": "w1"}, {"q": {"d": 1.0}}, 100).known_of(("q", "w1", "d"))
+
+    assert (known(2.0) != known(3.0)) == depends
