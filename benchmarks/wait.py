@@ -3,6 +3,9 @@
 Each line is a program of its own, from its start to its end, in turn, round after round: the help, a mistake, the score
 of one short text, the page of one; and beside them what the libraries alone take to be imported. JSON:
 benchmarks/results/wait.json.
+
+``--before FOLDER`` times a checkout of an earlier commit too, in turn with this one; 756812a is the last in which all
+was imported at once (``git worktree add FOLDER 756812a``).
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ def main() -> None:
     """Time all programs."""
     options = parser(__doc__)
     options.add_argument("--rounds", type=int, default=5, help="of which each program's median is taken")
+    options.add_argument("--before", type=Path, metavar="FOLDER", help="a checkout of an earlier commit")
     args = options.parse_args()
     with tempfile.TemporaryDirectory() as place:
         text, page = Path(place) / "text.txt", str(Path(place) / "page.html")
@@ -42,6 +46,13 @@ def main() -> None:
             "page": ["-c", PAGE, TEXT, page],
         }
         steps = {name: partial(called, name, program) for name, program in programs.items()}
+        if args.before is not None:
+            earlier = {
+                "--help, before": ["-m", "socialgraph.inspect", "--help"],
+                "first score, before": ["-c", SCORE, TEXT],
+                "page, before": ["-c", PAGE, TEXT, page],
+            }
+            steps |= {name: partial(called, name, program, args.before) for name, program in earlier.items()}
         seconds = interleaved(steps, args.rounds)
     middle = medians(seconds)
     base = "import torch, transformers"
@@ -50,6 +61,11 @@ def main() -> None:
     write("wait", {"rounds": args.rounds, "seconds": middle, f"times {base}": times})
 
 
+SCORE = """
+import sys
+from socialgraph import Ranker
+Ranker.from_pretrained("minilm-reader").rank("copy a file with its permissions", sys.argv[1:])
+"""
 PAGE = """
 import sys
 from socialgraph import Ranker
@@ -57,9 +73,9 @@ Ranker.from_pretrained("minilm-reader").explain("copy a file", sys.argv[1]).save
 """
 
 
-def called(name: str, program: list[str]) -> None:
-    """Run a program of Python to its end; only a mistake may fail."""
-    done = subprocess.run([sys.executable, *program], capture_output=True, text=True)
+def called(name: str, program: list[str], folder: Path | None = None) -> None:
+    """Run a program of Python to its end, on the package in that folder; only a mistake may fail."""
+    done = subprocess.run([sys.executable, *program], capture_output=True, text=True, cwd=folder)
     if (done.returncode != 0) != (name == "a mistake"):
         sys.exit(f"{name}: {done.stderr[-500:]}")
 

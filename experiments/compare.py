@@ -19,18 +19,21 @@ def main(config: DictConfig) -> None:
     from lab.describe import try_graph
     from lab.execute import check_all, execute_all
     from lab.levels.runs import can_be_read, level_runs, levels_of, sections, settings_of
+    from lab.levels.summary import write_summary
     from lab.plan import own_options, results_folder
     from lab.plots import draw_quality_and_cost, draw_quality_and_sequences
-    from lab.product import baseline_of, product_rows
+    from lab.product import baseline_of, product_rows, rows_beside
     from lab.report import lines_of, write_table
     from lab.store import plain
     from lab.task import Tasks
 
-    rows = product_rows(config.varied, own_options(config))
+    fixed = own_options(config)
+    rows = product_rows(config.varied, fixed) + rows_beside(config.beside, fixed)
     baseline, folder = baseline_of(rows, config.baseline), results_folder(config) / plain(config.name)
     tasks = Tasks()
     planned = {level: level_runs(config, level, rows, folder) for level in levels_of(config)}
     check_all([run for runs in planned.values() for run in runs])
+    finished = {}
     for level, runs in planned.items():
         if not can_be_read(level, config, runs[0], tasks):
             continue
@@ -45,6 +48,8 @@ def main(config: DictConfig) -> None:
             draw_quality_and_cost(comparison, folder / "quality-and-cost.png")
         else:
             draw_quality_and_sequences(comparison, place / "quality-and-sequences.png")
+            finished[level] = comparison
+            write_summary(finished, runs[0], tasks, folder)
 
 
 if __name__ == "__main__":

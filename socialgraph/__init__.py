@@ -10,6 +10,8 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from socialgraph.errors import no_scripting_warning
+
 if TYPE_CHECKING:
     from socialgraph.ranker import Ranker
 
@@ -20,7 +22,8 @@ __all__ = ["Ranker", "__version__"]
 def __getattr__(name: str) -> Any:
     """Import what takes seconds when it is asked for (PEP 562)."""
     if name == "Ranker":
-        return import_module("socialgraph.ranker").Ranker
+        with no_scripting_warning():
+            return import_module("socialgraph.ranker").Ranker
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

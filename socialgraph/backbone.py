@@ -29,6 +29,8 @@ from socialgraph.model_files import (
 
 #: the name of the backbone that comes with ``pip install socialgraph-ir[offline]``
 OFFLINE = "minilm"
+#: the same one on the hub
+OFFLINE_ON_HUB = "sentence-transformers/all-MiniLM-L6-v2"
 #: sha256 of its model.safetensors (all-MiniLM-L6-v2: a BERT of 6 layers x 384)
 OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 #: the same BERT, taught to read query and passage together: what that changed comes with this package

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from socialgraph.errors import InputError, SocialgraphError, shown
+from socialgraph.errors import InputError, SocialgraphError, no_scripting_warning, nobody_reads, shown
 
 #: commands that are a file of experiments/, which reads its own arguments
 EXPERIMENTS = {
@@ -77,8 +77,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser().parse_args(arguments)
     try:
         options.run(options)
+        sys.stdout.flush()
     except SocialgraphError as error:
         _stop(str(error))
+    except BrokenPipeError:
+        nobody_reads()
     except OSError as error:
         _stop(f"{error.filename or getattr(options, 'output', '')}: {error.strerror or error}")
 
@@ -166,7 +169,7 @@ def _version_or_help(options: argparse.Namespace) -> None:
 def _rank(options: argparse.Namespace) -> None:
     texts = texts_of(options.texts)  # first what may be mistyped, then what takes time
     print("socialgraph: loading PyTorch and transformers ...", file=sys.stderr, flush=True)
-    from socialgraph.ranker import Ranker
+    from socialgraph import Ranker
 
     ranker = Ranker.from_pretrained(options.ranker)
     for name, score in ranker.rank(options.query, texts, options.top, options.batch_size):
@@ -192,7 +195,8 @@ def texts_of(names: Sequence[str]) -> dict[str, str]:
 
 
 def _inspect(options: argparse.Namespace) -> None:
-    from socialgraph.inspect.command import write
+    with no_scripting_warning():
+        from socialgraph.inspect.command import write
 
     path = write(options)
     print(f"{shown(str(path))} ({path.stat().st_size / 1e6:.1f} MB); open it in a browser")

@@ -1,10 +1,14 @@
 """What can go wrong, said in one line that tells what to do."""
 
 import inspect
+import os
+import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from numbers import Integral
+from typing import NoReturn
 
 
 class SocialgraphError(Exception):
@@ -53,6 +57,20 @@ class LawError(SocialgraphError, AssertionError):
 
 #: what a class or a file of the user's own may raise: one that ends the program would do so without a word
 MAY_RAISE = (Exception, SystemExit)
+
+
+@contextmanager
+def no_scripting_warning() -> Iterator[None]:
+    """Import PyG without what PyTorch, from 2.14, says at each start: PyG still scripts two of its classes."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "`torch.jit.script` is deprecated", FutureWarning)
+        yield
+
+
+def nobody_reads() -> NoReturn:
+    """End where what reads our output, ``head`` perhaps, has gone; and let Python flush what is left to nobody."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(1)
 
 
 def law_name(law: Callable[..., object]) -> str:

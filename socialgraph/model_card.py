@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from socialgraph.backbone import OFFLINE, OFFLINE_ON_HUB, READER
+
 #: a name that may be one of the hub
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
@@ -30,7 +32,7 @@ pip install 'socialgraph-ir[offline]'
 ```python
 from socialgraph import Ranker
 
-ranker = Ranker.from_pretrained("this folder, or its id on the hub")
+ranker = Ranker.from_pretrained("{name}")
 ranker.rank("copy a file with its permissions", ["the text of a document", "another one"])
 ```
 
@@ -55,21 +57,24 @@ Apache-2.0, as the package; the backbone has a licence of its own.
 ```"""
 
 
-def card(recipe: Mapping[str, Any], model: torch.nn.Module, history: Mapping[str, Any]) -> str:
+def card(recipe: Mapping[str, Any], model: torch.nn.Module, history: Mapping[str, Any], name: str = "") -> str:
     """Return a model card in Markdown. What is not known is said to be so.
 
     Args:
         recipe: values of the recipe.
         model: what scores.
         history: ``training`` and ``measures``, as :class:`~socialgraph.Ranker` keeps them.
+        name: its id on the hub, if it has one.
     """
     trained, measured = _training(recipe, history.get("training")), _measures(history.get("measures"))
-    parts = [_front(recipe), f"# {recipe['name']}", _what(recipe, model), _USE, _recipe(recipe), trained, measured]
+    use = _USE.replace("{name}", name or "this folder, or its id on the hub")
+    parts = [_front(recipe), f"# {recipe['name']}", _what(recipe, model), use, _recipe(recipe), trained, measured]
     return "\n\n".join([*parts, _LIMITS, _END]) + "\n"
 
 
 def _front(recipe: Mapping[str, Any]) -> str:
     backbone = str((recipe["model"] or {}).get("backbone"))
+    backbone = OFFLINE_ON_HUB if backbone in (OFFLINE, READER) else backbone
     base = [f"base_model: {backbone}"] if _HUB_ID.fullmatch(backbone) else []
     lines = ["library_name: socialgraph", "license: apache-2.0", "pipeline_tag: text-ranking", *base,
              "tags: [long-document-ranking, graph-neural-network, cross-encoder]"]  # fmt: skip

@@ -215,6 +215,7 @@ class Ranker:
 
     def builder(self, documents: Collection | Mapping[str, Document], keep_edges: bool = False) -> GraphBuilder:
         """Return what builds graphs of these documents; those of a collection by its own document frequencies."""
+        first_stage = documents.first_stage_score if isinstance(documents, Collection) else None
         if isinstance(documents, Collection):
             tokens, statistics = self.read(documents)
             documents = documents.documents
@@ -227,6 +228,7 @@ class Ranker:
                     stacklevel=3,
                 )
         options: dict[str, Any] = {"seed": self.recipe["seed"], "device": self.device, "cache": self.cache}
+        options["first_stage"] = first_stage
         keep = keep_edges and self.parts.edges is not None
         return self.parts.builder(documents, tokens, statistics, keep_edges=keep, **options)
 

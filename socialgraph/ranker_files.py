@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 
 from socialgraph.backbone import load_bert, load_tokenizer, quiet
 from socialgraph.data import PairCounts, TermStatistics, Tokens
-from socialgraph.data.files import atomic_write
+from socialgraph.data.files import atomic_write, share
 from socialgraph.edges import DynamicCentrality
 from socialgraph.errors import CheckpointError, OptionError, OutputError, first_line, is_whole
 from socialgraph.model_card import card
@@ -42,8 +42,13 @@ _FETCHED = [
 ]  # fmt: skip
 
 
-def save(ranker: Ranker, folder: Path) -> Path:
+def save(ranker: Ranker, folder: Path, name: str = "") -> Path:
     """Write a ranker; ``ranker.json`` comes last, so a folder without it is not whole.
+
+    Args:
+        ranker: what is written.
+        folder: where.
+        name: its id on the hub, if it has one, for the card.
 
     Raises:
         OutputError: the folder cannot be written.
@@ -66,7 +71,11 @@ def save(ranker: Ranker, folder: Path) -> Path:
             _save_backbone(name, words_only, folder / place)
         save_file(_statistics_tensors(ranker.statistics), folder / STATISTICS)
         save_file(part_weights(ranker.parts), folder / WEIGHTS)
-        (folder / "README.md").write_text(card(ranker.recipe, ranker.model, ranker.history), "utf-8")
+        for place in (".", *(place for place, (_, words_only) in backbones.items() if not words_only)):
+            share(folder / place / "model.safetensors")
+        share(folder / STATISTICS)
+        share(folder / WEIGHTS)
+        (folder / "README.md").write_text(card(ranker.recipe, ranker.model, ranker.history, name), "utf-8")
     except OSError as error:
         raise OutputError(f"{folder}: cannot be written ({error.strerror or first_line(error)})") from error
     with atomic_write(folder / ABOUT) as file:
@@ -80,7 +89,7 @@ def push(ranker: Ranker, repo_id: str, private: bool | None, options: Mapping[st
 
     api = HfApi()
     with tempfile.TemporaryDirectory() as place:
-        save(ranker, Path(place))
+        save(ranker, Path(place), repo_id)
         address = str(api.create_repo(repo_id, private=private, exist_ok=True))
         api.upload_folder(repo_id=repo_id, folder_path=place, **options)
     return address

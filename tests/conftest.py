@@ -19,7 +19,7 @@ from socialgraph.partition import EdgeCircles, Windows
 
 pytest_plugins = ["studies"]  # fixtures for the tests of experiments/
 
-_BEFORE = {name: os.environ.get(name) for name in ("PYTHONPATH", "TQDM_LEAVE")}
+_BEFORE = {name: os.environ.get(name) for name in ("PYTHONPATH", "TQDM_LEAVE", "TQDM_DISABLE")}
 
 # A slow disk is no failure: no case has a deadline (hypothesis's own is 200 ms).
 settings.register_profile("untimed", deadline=None)

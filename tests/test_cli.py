@@ -4,6 +4,7 @@ import io
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from commands import write_tales
 import socialgraph
 from socialgraph import Ranker
 from socialgraph.cli import EXPERIMENTS, main, parser
+from socialgraph.errors import no_scripting_warning
 
 TEXTS = {"a.txt": "w1 w2 w3", "b.txt": "w4 w5\nw6", "c.txt": "w7"}
 
@@ -96,6 +98,25 @@ def test_ranking_imports_neither_the_trainer_nor_what_draws():
     program = f"import sys, socialgraph.ranker\nprint(sorted(set(sys.modules) & {slow!r}))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment())
     assert done.stdout.splitlines()[-1] == "[]", done.stderr
+
+
+@pytest.mark.parametrize(("arguments", "ends"), [([], 0), (["run", "--help"], 1)])
+def test_it_ends_quietly_where_nobody_reads_on(arguments, ends, tmp_path):
+    """As with ``socialgraph run --help | head``."""
+    program = f"from socialgraph.cli import main; main({arguments!r})"
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([sys.executable, "-c", program], stdout=writer, stderr=subprocess.PIPE, text=True,
+        env=environment(), cwd=tmp_path)  # fmt: skip
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (ends, "")
+
+
+def test_only_what_pyg_cannot_help_is_left_out():
+    with warnings.catch_warnings(record=True) as told, no_scripting_warning():
+        warnings.warn("`torch.jit.script` is deprecated. Please switch to `torch.compile`", FutureWarning, stacklevel=1)
+        warnings.warn("`torch.jit.load` is deprecated", FutureWarning, stacklevel=1)
+    assert [str(one.message) for one in told] == ["`torch.jit.load` is deprecated"]
 
 
 def environment():

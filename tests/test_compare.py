@@ -242,7 +242,7 @@ def test_the_command(workshop, tmp_path):
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
-        ("partition=xyz", "no partition is called 'xyz'; there are: edge, "),
+        ("partition=xyz", "no partition is called 'xyz'; there are: beside-windows, edge, "),
         ("edges=socal,random", "no edges are called 'socal'; did you mean social?"),
         ("recipe=bigbrd,qds", "no recipe is called 'bigbrd'; did you mean bigbird?"),
         ("partition=my_modul.Pairs", "partition=my_modul.Pairs: No module named 'my_modul'; is it in this folder"),

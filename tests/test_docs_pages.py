@@ -137,7 +137,7 @@ def test_your_own_partition(workplace, budget):
     assert names["found"].reach("fact", distractors=0) >= 8  # the probe finds what stands beside the query's words
     assert len(commands) == 3
     table = compare(commands[0], budget)
-    for row in ("edge", "node", "my_module.SpreadLeaders"):
+    for row in ("edge", "my_module.SpreadLeaders"):
         assert f"| {row} " in table
     mine = [f"my_module.SpreadLeaders, partition.k={k}, 0" for k in (2, 4, 8)]
     assert rows_of(commands[1])[3:] == mine

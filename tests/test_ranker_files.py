@@ -1,6 +1,8 @@
 """A ranker's folder is whole or refused, names no code that runs, and comes back as it was."""
 
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,10 +11,12 @@ import torch
 from commands import write_tales
 from safetensors.torch import load_file, save_file
 
+import socialgraph
 from socialgraph import Ranker
 from socialgraph.errors import CheckpointError, OutputError
+from socialgraph.model_card import card
 from socialgraph.partition import Whole
-from socialgraph.recipes.compose import recipes
+from socialgraph.recipes.compose import compose_recipe, recipes
 
 TEXTS = ["w1 w2 w3 w9. " * 9, "w4 w5", "w1 w1 w7 w8 " * 20]
 FIRST_STAGES = {"bm25", "ql"}
@@ -185,6 +189,33 @@ def test_pair_counts_travel(bert, tmp_path):
             Ranker.from_pretrained(tmp_path)
 
 
+def test_others_may_read_it_as_any_new_file(bert, tmp_path):
+    ranker(bert, "socialformer-node").save_pretrained(tmp_path / "saved")
+    (tmp_path / "new").write_text("")
+    wanted = (tmp_path / "new").stat().st_mode
+    files = [file for file in (tmp_path / "saved").rglob("*") if file.is_file()]
+    assert len([file for file in files if file.suffix == ".safetensors"]) == 4
+    assert {file.name: file.stat().st_mode for file in files if file.stat().st_mode != wanted} == {}
+
+
+def test_a_saved_ranker_needs_no_hydra(bert, tmp_path):
+    """Recipes are put together by it; one that is saved is whole."""
+    one = ranker(bert, "socialformer-node")
+    one.save_pretrained(tmp_path)
+    code = (
+        "import sys\nsys.modules.update(hydra=None, omegaconf=None)\nfrom socialgraph import Ranker\n"
+        f"print(Ranker.from_pretrained({str(tmp_path)!r}).rank('w1 w2', {TEXTS!r}))"
+    )
+    environment = os.environ | {"PYTHONPATH": str(Path(socialgraph.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert done.stdout == f"{one.rank('w1 w2', TEXTS)}\n", done.stderr
+
+
+def test_the_card_names_the_backbone_as_the_hub_does():
+    recipe = compose_recipe("maxp", ["model.backbone=minilm-reader"])
+    assert "\nbase_model: sentence-transformers/all-MiniLM-L6-v2\n" in card(recipe, torch.nn.Linear(1, 1), {})
+
+
 def test_a_ranker_that_cannot_be_written_says_where(bert, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match=r"file: cannot be written"):
@@ -196,12 +227,13 @@ def test_it_is_pushed_as_it_is_saved(bert, monkeypatch, tmp_path):
     sent = {}
 
     def upload(self, repo_id, folder_path, **options):
-        sent[repo_id] = Ranker.from_pretrained(folder_path), options
+        sent[repo_id] = Ranker.from_pretrained(folder_path), options, Path(folder_path, "README.md").read_text()
 
     monkeypatch.setattr("huggingface_hub.HfApi.create_repo", lambda self, repo_id, **options: f"hub/{repo_id}")
     monkeypatch.setattr("huggingface_hub.HfApi.upload_folder", upload)
     one = ranker(bert, "maxp")
     assert one.push_to_hub("me/mine", commit_message="first") == "hub/me/mine"
-    again, options = sent["me/mine"]
+    again, options, told = sent["me/mine"]
+    assert 'Ranker.from_pretrained("me/mine")' in told
     assert options == {"commit_message": "first"}
     assert again.rank("w1 w2", TEXTS) == one.rank("w1 w2", TEXTS)

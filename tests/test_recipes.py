@@ -256,6 +256,10 @@ def test_parade_of_its_own_paper_reads_beginning_end_and_some_between(backbone):
     recipe.scores("beyond", "one")
     assert whole.num_circles == 8  # of 20 words each; the recipe's limit stands here for the document's end
     assert torch.bincount(seen[0]).tolist() == [4, 1]
+    chance = whole.circle_score  # the highest are read
+    assert chance[[0, 7]].tolist() == [2, 2]
+    assert chance[1:7].max() < 1
+    assert chance[1:7].unique().numel() == 6
     config = compose_recipe("parade-original")
     passages = config["passages"]
     assert (config["model"]["passages"], passages["size"], passages["after"]) == (16, 200, 25)

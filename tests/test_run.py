@@ -155,7 +155,7 @@ def test_help_teaches(tmp_path):
     done = run(tmp_path, "--help")
     assert done.returncode == 0
     for words in (
-        "partition: edge, k-core",
+        ", edge, k-core",
         "recipe=bigbird rows=[bm25,maxp,bigbird]",
         "data=irds data.id=vaswani",
         "partition=my_module.MyPartition",

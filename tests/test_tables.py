@@ -173,6 +173,8 @@ def test_every_row_is_something_to_type(hydra, table, size):
             one = identity(composed([*config.size.overrides, *entry.overrides]))
             if "short" in row or row == "firstp":
                 assert one["recipe"]["document_length"] == config.size.short
+            if one["recipe"]["circles"]:  # the paper has one k
+                assert one["recipe"]["circles"]["k"] == config.size.long_circles
             assert one["recipe"] not in seen, f"{row} is the same as another row"
             seen.append(one["recipe"])
             assert len(entry.get("paper") or config.table.paper) == len(config.table.paper)

@@ -11,7 +11,7 @@ from typing import Any
 import scipy.stats
 
 from lab.comparison import Comparison, Line
-from socialgraph.ranking import paired_t_test
+from socialgraph.ranking import TTest, paired_t_test
 
 #: chance with which a difference that is there should be seen
 POWER = 0.8
@@ -96,6 +96,21 @@ def interval_columns(of: Comparison) -> list[Column]:
         Column("Low of Δ", lambda line: (interval(line) or (None, None))[0], where="csv"),
         Column("High of Δ", lambda line: (interval(line) or (None, None))[1], where="csv"),
     ]
+
+
+def gain_columns(of: Comparison) -> list[Column]:
+    """Return the first measure's difference from the reference, in its own units, with its interval."""
+
+    def found(line: Line) -> TTest | None:
+        return of.difference(line, of.measures[0])
+
+    def difference(line: Line) -> float | None:
+        test = found(line)
+        return None if test is None else test.difference
+
+    shown = "{0.difference:+.3f} ({0.interval[0]:+.3f} to {0.interval[1]:+.3f})".format
+    page = Column(f"Δ {of.measures[0]} (95 %)", found, shown, where="page")
+    return [page, Column(f"Δ {of.measures[0]}", difference, where="csv"), *interval_columns(of)[1:]]
 
 
 def power_columns(of: Comparison) -> list[Column]:
@@ -197,6 +212,7 @@ COLUMNS: dict[str, Callable[[Comparison], list[Column]]] = {
     "measures": lambda of: [column for name in of.measures for column in measure_columns(of, name)],
     "differences": difference_columns,
     "interval": interval_columns,
+    "gain": gain_columns,
     "own_interval": own_interval_columns,
     "power": power_columns,
     "p": lambda of: [
@@ -215,6 +231,12 @@ COLUMNS: dict[str, Callable[[Comparison], list[Column]]] = {
     "training": lambda of: [Column("Training (s)", lambda line: line.cost("training_seconds"), ".0f")],
     "seconds": lambda of: [Column("s / document", lambda line: line.cost("seconds_per_document"), ".4f")],
     "graph": lambda of: [Column("Graph (s)", lambda line: line.cost("graph_seconds_per_document"), ".4f")],
+    "circles": lambda of: [Column("Circles (s)", lambda line: line.cost("graph_seconds_per_document"), ".4f")],
+    "read": lambda of: [
+        Column("Read anew", lambda line: line.cost("newly_read"), ".0f"),
+        *(Column(f"{name} (s)", lambda line, name=name: line.cost(f"{name.lower()}_seconds"), where="csv")
+          for name in ("Encoder", "Reader")),
+    ],
     "memory": lambda of: [Column("Memory (GB)", lambda line: line.cost("peak_memory_bytes", 1e9), ".2f")],
     "device": lambda of: [
         Column("Device", lambda line: line.seeds[0]["versions"].get("device") if line.is_model else None)
@@ -229,6 +251,8 @@ MIXED = (
 #: what one must know of a column
 NOTES = {
     "interval": "95 % interval: of the difference, in the measure's own units, not adjusted for the number of rows.",
+    "gain": "Δ: the difference, in the measure's own units, with its 95 % interval, not adjusted for the number "
+    "of rows.",
     "power": "Could show: the smallest difference of the first measure that would be seen with a chance of "
     f"{POWER:.0%}, in one two-sided comparison at 5 %; and how many queries {CARED} would take, if more.",
     "mixed": MIXED,
@@ -238,6 +262,9 @@ NOTES = {
     "budget": "Training pieces: word pieces of documents that are read in training at most.",
     "seconds": "s / document: of re-ranking, in the first seed's run, whatever else the machine did.",
     "graph": "Graph: of building one, measured again on those candidates.",
+    "circles": "Circles: seconds for a document's edges and circles, without what BERT reads for dynamic centrality, "
+    "which is kept.",
+    "read": "Read anew: sequences that no strategy before had, for the encoder and the reader each; others are kept.",
     "memory": "Memory: peak while the row was trained and ranked, of the GPU, or without one of the whole process.",
     "paper": "The columns of the paper are its own printed figures, on other data and with other models.",
 }

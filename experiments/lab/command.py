@@ -16,6 +16,7 @@ from lab.mistakes import not_begun, one_line_errors, shown_error
 from lab.options.commands import check_command
 from lab.options.page import register_help
 from lab.overrides import spelled_out
+from socialgraph.errors import no_scripting_warning, nobody_reads
 
 CONF = Path(__file__).resolve().parents[1] / "conf"
 
@@ -31,7 +32,10 @@ def begin() -> None:
     # processes that a launcher starts find the same modules
     folders = [str(CONF.parent), str(Path.cwd()), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, folders))
-    os.environ.setdefault("TQDM_LEAVE", "")  # tqdm reads it when it is imported: a bar goes when its stage is done
+    # tqdm reads these when it is imported: a bar goes when its stage is done, and a file gets none
+    os.environ.setdefault("TQDM_LEAVE", "")
+    if not sys.stderr.isatty():
+        os.environ.setdefault("TQDM_DISABLE", "1")
 
 
 def loading() -> None:
@@ -58,7 +62,7 @@ def command(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
             with one_line_errors(name):
                 check_command(config, name)
                 loading()
-                with logged():
+                with logged(), no_scripting_warning():
                     task(config)
 
         configured = hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)(checked)
@@ -70,6 +74,8 @@ def command(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
                 with one_line_errors(name):
                     sys.argv[1:] = spelled_out(sys.argv[1:])
                     configured(config)
+            except BrokenPipeError:
+                nobody_reads()
             except Exception as error:
                 if begun:
                     raise
@@ -84,12 +90,15 @@ def command(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
 def logged() -> Iterator[None]:
     """Keep log lines out of bars, say each of our warnings once, and leave out what libraries say of themselves."""
     import logging
+    import warnings
 
     from tqdm.contrib.logging import logging_redirect_tqdm
 
     logging.captureWarnings(True)
+    usual, warnings.formatwarning = warnings.formatwarning, lambda message, *_: f"warning: {message}"
     for library in ("matplotlib", "httpx", "submitit"):
         logging.getLogger(library).setLevel(logging.WARNING)
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # that it looks for fonts, once
     if int(os.environ.get("RANK", "0")) > 0:
         logging.disable(logging.INFO)  # of several processes the first one speaks
     said: set[str] = set()
@@ -101,12 +110,13 @@ def logged() -> Iterator[None]:
         said.add(text)
         return not repeated
 
-    ours = logging.getLogger("socialgraph")
-    ours.addFilter(is_new)
+    loggers = [logging.getLogger(name) for name in ("socialgraph", "py.warnings")]
+    for one in loggers:
+        one.addFilter(is_new)
     try:
         with logging_redirect_tqdm():
-            for handler in logging.getLogger().handlers:
-                handler.setLevel(logging.INFO)  # bm25s sets its own level, to DEBUG
             yield
     finally:
-        ours.removeFilter(is_new)
+        warnings.formatwarning = usual
+        for one in loggers:
+            one.removeFilter(is_new)

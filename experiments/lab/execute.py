@@ -32,6 +32,7 @@ from lab.task import Task, Tasks, rank_by_first_stage
 from socialgraph import ranking
 from socialgraph.data import TrainingGroups, WeightCache
 from socialgraph.errors import OutputError
+from socialgraph.model_card import counted
 from socialgraph.ranking import processes
 
 log = logging.getLogger("socialgraph")
@@ -168,7 +169,7 @@ def train_and_rank(run: Run, recipe: Recipe, task: Task, unfinished: Unfinished)
     if learns(config):
         groups = TrainingGroups(task.train, config.trainer.groups, config.trainer.negatives, config.seed)
         training = unfinished.trained(model, lambda: train(config, task, model, builder, groups, unfinished.training))
-        log.info("%s: trained on %d groups in %.0f s", recipe.name, len(groups), training.seconds)
+        log.info("%s: trained on %s in %.0f s", recipe.name, counted(len(groups), "group"), training.seconds)
         if run.keep_model:
             ranker = recipe.ranker(config, model, builder, groups, task, training.log)
             unfinished.keep_model(ranker, next(iter(run.folders.values())) / "models" / plain(run.name))

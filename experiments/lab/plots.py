@@ -23,7 +23,7 @@ from socialgraph.ranking import processes
 # Paul Tol's "bright": distinct for the colour-blind too; with the markers more curves than colours can be told apart
 CURVES = ("#4477AA", "#EE6677", "#228833", "#AA3377", "#66CCEE", "#CCBB44", "#BBBBBB")
 POINT, REFERENCE = CURVES[:2]
-MARKERS = "os^Dv"
+MARKERS, MARKS = "os^Dv", "*PX"
 
 
 def draw_graph(run: Run, tasks: Tasks, path: Path) -> None:
@@ -85,22 +85,31 @@ def curves(of: Comparison) -> dict[str, list[Line]]:
     """Return the lines that differ in ``partition.k`` alone, by what they are called; none if k is not varied."""
     found: dict[str, list[Line]] = {}
     for line in of.lines:
-        options = dict(line.row.beside["options"])
-        if {options.pop("k", None), options.pop("partition.k", None)} != {None}:
-            name = ", ".join(value if key in OPEN else f"{key}={value}" for key, value in options.items())
-            found.setdefault(name or "circles", []).append(line)
+        name, k = without_k(line)
+        if k not in (None, "null"):
+            found.setdefault(name, []).append(line)
     return found if any(len(lines) > 1 for lines in found.values()) else {}
+
+
+def without_k(line: Line) -> tuple[str, str | None]:
+    """Return what a line is called without its number of circles, and that number."""
+    options = dict(line.row.beside["options"])
+    k = options.pop("k", options.pop("partition.k", None))
+    return ", ".join(value if key in OPEN else f"{key}={value}" for key, value in options.items()) or "circles", k
 
 
 def draw_quality_and_sequences(of: Comparison, path: Path) -> None:
     """Draw each measure against the number of sequences that BERT reads, a curve for each strategy through its k.
 
     The mean number of sequences says where a point stands: a strategy that finds fewer circles than it may stands
-    further left. Where k is not varied nothing is drawn.
+    further left. A line that belongs to no curve, such as all windows, is a mark. Where k is not varied nothing is
+    drawn.
     """
     strategies = curves(of)
     if not strategies:
         return
+    drawn = {line.row.name for lines in strategies.values() for line in lines}
+    marks = [line for line in of.lines if line.row.name not in drawn]
     measures = [name for name in of.measures if name not in ("sequences", "words")]
     wide, high = min(2, len(measures)), (len(measures) + 1) // 2
     figure = Figure(figsize=(4.6 * wide, 3.2 * high + 0.6), facecolor="white", layout="constrained")
@@ -110,6 +119,11 @@ def draw_quality_and_sequences(of: Comparison, path: Path) -> None:
             points = sorted((cast(float, line.mean("sequences")), cast(float, line.mean(measure))) for line in lines)
             style = {"color": CURVES[number % len(CURVES)], "marker": MARKERS[number % len(MARKERS)], "markersize": 5}
             axes.plot(*zip(*points, strict=True), label=name, **style)
+        for number, line in enumerate(marks):
+            point = [cast(float, line.mean(name)) for name in ("sequences", measure)]
+            style = {"color": "black", "marker": MARKS[number % len(MARKS)], "markersize": 9, "linestyle": "none"}
+            name, k = without_k(line)
+            axes.plot(*([value] for value in point), label=f"{name}, all" if k == "null" else name, **style)
         axes.set_xscale("log", base=2)
         axes.xaxis.set_major_formatter(lambda value, place: f"{value:g}")
         axes.set_title(measure, size=10, parse_math=False)

@@ -57,6 +57,11 @@ def product_rows(varied: Sequence[str], fixed: Sequence[str]) -> list[Row]:
     return rows
 
 
+def rows_beside(typed: Sequence[str], fixed: Sequence[str]) -> list[Row]:
+    """Return a row for each list of options, as one would type them with spaces between."""
+    return [row for options in typed for row in product_rows(options.split(), fixed)]
+
+
 def baseline_of(rows: Sequence[Row], named: Any) -> Row:
     """Return the first row that has all the values that the baseline names; the first one for None.
 

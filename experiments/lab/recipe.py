@@ -82,6 +82,7 @@ class Recipe:
         tokens, statistics = task.texts(backbone, self.config.document_length, config.query_length)
         documents = task.collection.documents
         options = {"seed": config.seed, "device": device(), "cache": cache, "check": config.check}
+        options["first_stage"] = task.collection.first_stage_score
         return self.parts.builder(documents, tokens, statistics, **options)
 
 

@@ -51,7 +51,9 @@ def finished_values(runs: Sequence[Run], split: str | None) -> list[dict[str, An
     return [next(iter(value.values())) if split is None else value[split] for value in values if value]
 
 
-def write_table(of: Comparison, run: DictConfig, folder: Path, name: str, more: str = "") -> None:
+def write_table(
+    of: Comparison, run: DictConfig, folder: Path, name: str, more: str = "", beside: Sequence[Column] = ()
+) -> None:
     """Write a table in three formats and print it.
 
     Args:
@@ -60,8 +62,9 @@ def write_table(of: Comparison, run: DictConfig, folder: Path, name: str, more: 
         folder: where it goes.
         name: of its files.
         more: what comes after it in Markdown.
+        beside: columns beside those that the configuration declares.
     """
-    report = Report(of, notes_on(run, of.lines))
+    report = Report(of, notes_on(run, of.lines), beside)
     text = report.markdown() + more
     for suffix, content in ((".md", text), (".tex", report.latex()), (".csv", report.csv())):
         write_text(folder / f"{plain(name)}{suffix}", content)
@@ -89,11 +92,13 @@ class Report:
     Args:
         of: its lines.
         about: what one must know of the runs to read it.
+        beside: further columns.
     """
 
-    def __init__(self, of: Comparison, about: str = "") -> None:
+    def __init__(self, of: Comparison, about: str = "", beside: Sequence[Column] = ()) -> None:
         self.of, self.lines, self.about = of, of.lines, about
         self.columns = [column for name in of.config.report.columns for column in COLUMNS[name](of)] if of.lines else []
+        self.columns += beside
         self.on_page = [column for column in self.columns if column.where != "csv"]
 
     def notes(self) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 
 import torch
@@ -44,6 +45,8 @@ class GraphBuilder:
         seed: of the coins. The graph of a pair is a function of seed, ids and texts alone.
         device: where graphs are built, and where they stay.
         cache: keeps the weights of costly patterns (dynamic centrality); None keeps 1 GiB of them in memory.
+        first_stage: query id, document id -> score, for partitions that see the graph, such as
+            :meth:`Collection.first_stage_score`; the graph's ``first_stage_score``.
         check: hold what patterns, samplers and partitions of the user's own answer against the laws, on each batch
             (:mod:`socialgraph.partition.laws`, :mod:`socialgraph.edges.laws`, :mod:`socialgraph.edges.sampler_laws`).
 
@@ -66,6 +69,7 @@ class GraphBuilder:
         seed: int = 0,
         device: torch.device | str = "cpu",
         cache: WeightCache | None = None,
+        first_stage: Callable[[str, str], float] | None = None,
         check: bool = True,
     ) -> None:
         if joint and (edges is None or any(x is not None for x in (circles, passages, relevance))):
@@ -90,6 +94,7 @@ class GraphBuilder:
         self.seed = seed
         self.device = torch.device(device)
         self.cache = WeightCache() if cache is None else cache
+        self.first_stage = first_stage
         self.check = check
 
     def pair(self, query_id: str, query: str, document_id: str) -> DocumentGraph:
@@ -116,6 +121,8 @@ class GraphBuilder:
             raise InputError(f"query {query_id!r} has no word piece: {query!r}")
         key = coin_key(self.seed, query_id, document_id)
         weights = {"tfidf": self.statistics.tfidf(input_ids)}
+        if (score := self.first_stage_score(query_id, document_id)) is not None:
+            weights["first_stage_score"] = torch.tensor([score], dtype=torch.float64)
         if self.joint:
             cls, sep = (torch.tensor([i]) for i in self.tokens.special)
             before, after = torch.cat([cls, query_ids, sep]), sep
@@ -124,6 +131,11 @@ class GraphBuilder:
             weights["segment"][: len(before)] = 0
             input_ids = torch.cat([before, input_ids.long(), after])
         return document_graph(input_ids, query_ids, key, query_id, document_id, **weights)
+
+    def first_stage_score(self, query_id: str, document_id: str) -> float | None:
+        """Return what the first stage gave a document, NaN where it is no candidate; None where nobody sees it."""
+        seen = any(one is not None and one.sees_graph for one in (self.circles, self.passages))
+        return self.first_stage(query_id, document_id) if self.first_stage is not None and seen else None
 
     def __call__(self, pairs: Sequence[tuple[str, str, str]]) -> Batch:
         """Return the batch of graphs of ``(query id, query text, document id)``, ready for a model.
@@ -158,10 +170,24 @@ class GraphBuilder:
 
         Out of inference mode, too: there tensors do not count how often they are written to.
         """
-        with torch.inference_mode(False), torch.no_grad(), torch.autocast(self.device.type, enabled=False):
-            return self._draw(batch.to(self.device, non_blocking=True))
+        batch = self.weighed(batch)
+        with self._exactly():
+            return self._draw(batch)
 
-    def _draw(self, batch: Batch) -> Batch:
+    def weighed(self, batch: Batch) -> Batch:
+        """Return a batch of :meth:`read` with the weights of its patterns, on the device: the first part of drawing.
+
+        Weights of costly patterns are kept, so :meth:`draw` then takes the time of edges and circles alone.
+        """
+        with self._exactly():
+            return self._weigh(batch.to(self.device, non_blocking=True))
+
+    @contextmanager
+    def _exactly(self) -> Iterator[None]:
+        with torch.inference_mode(False), torch.no_grad(), torch.autocast(self.device.type, enabled=False):
+            yield
+
+    def _weigh(self, batch: Batch) -> Batch:
         batch.statistics = self.statistics  # for patterns and partitions that ask; no model does
         if self.edges is not None:
             for pattern in self.edges.patterns.values():
@@ -171,6 +197,9 @@ class GraphBuilder:
                     weigh(batch, pattern.name, kept)
             if isinstance(self.edges, SparseEdges):
                 weigh(batch, "hub_mask", self.edges.hubs(batch))
+        return batch
+
+    def _draw(self, batch: Batch) -> Batch:
         gathered = self._gatherer(batch)
         if not self.joint:
             passages, circles = (None if x is None else gathered(x) for x in (self.passages, self.circles))

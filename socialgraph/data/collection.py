@@ -199,6 +199,19 @@ class Collection:
         replaced = self[split].with_candidates(run)
         return Collection(self.name, self.documents, self.splits | {split: replaced})
 
+    def first_stage_score(self, query_id: str, document_id: str) -> float:
+        """Return the score that a document has among a query's candidates; NaN where it is none of them.
+
+        Only a split that asks this query is read.
+        """
+        for name in sorted(self.splits, key="train".__eq__):  # the last one, as it may be large
+            split = self.splits[name]
+            if split.has_candidates and query_id in split.queries:
+                score = (split.candidates or {}).get(query_id, {}).get(document_id)
+                if score is not None:
+                    return score
+        return math.nan
+
     def held_out_documents(self) -> frozenset[str]:
         """Return ids of the documents that are relevant to a query of any split but `"train"`.
 

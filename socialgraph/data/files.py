@@ -78,6 +78,11 @@ def _unwritable(path: Path, error: OSError) -> OutputError:
     return OutputError(f"{path}: cannot be written ({error.strerror or error}); free the disk or choose another folder")
 
 
+def share(path: str | os.PathLike[str]) -> None:
+    """Let others read a file as they may read any new one; safetensors writes for its owner alone."""
+    os.chmod(path, 0o666 & ~_umask())
+
+
 def _umask() -> int:
     mask = os.umask(0)  # the only portable way to ask is to set it
     os.umask(mask)

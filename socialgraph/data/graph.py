@@ -26,6 +26,8 @@ class DocumentGraph(Data):
         query_id: id of the query.
         document_id: id of the document.
         tfidf: weight of each token, ``[L]`` float64, and further weights under their pattern's name.
+        first_stage_score: what the first stage gave the document, ``[1]`` float64; NaN where it is no candidate of the
+            query. There only for a partition that sees the graph, and where there are candidates.
         segment: of a joint graph, whose nodes are ``[CLS] query [SEP] document [SEP]``: 0 up to the first [SEP], 1
             after it, ``[L]`` int64.
         hub_mask: which nodes hear all and are heard by all, ``[L]`` bool, where the edges have such rules.
@@ -62,7 +64,7 @@ def document_graph(
         coin_key: see :func:`socialgraph.edges.coin_key`.
         query_id: id of the query.
         document_id: id of the document.
-        weights: node weights that patterns need, each ``[L]``, such as ``tfidf``.
+        weights: node weights that patterns need, each ``[L]``, such as ``tfidf``; and what else the graph has.
     """
     return DocumentGraph(
         input_ids=input_ids.long(),

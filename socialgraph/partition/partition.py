@@ -41,8 +41,8 @@ class Partition(torch.nn.Module):
 
         A partition that looks at words names ``graph`` as a last argument, ``graph: Data | None = None``. It is given
         the :class:`~socialgraph.data.DocumentGraph` or the batch of them: ``input_ids [N]``, the query's word pieces
-        ``query_ids`` and ``query_length [B]``, ``tfidf [N]``, ``statistics`` of the collection, and what the patterns
-        have weighed.
+        ``query_ids`` and ``query_length [B]``, ``tfidf [N]``, ``statistics`` of the collection, what the patterns have
+        weighed, and where there are candidates the first stage's scores, ``first_stage_score [B]``.
         """
         raise NotImplementedError
 

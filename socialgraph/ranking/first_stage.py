@@ -27,6 +27,8 @@ from socialgraph.data.collection import Collection, Document, Queries, Run, chec
 from socialgraph.errors import InputError, OptionError, is_whole
 
 logger = logging.getLogger(__name__)
+# The library asks for all of its own lines; which are shown is the program's choice.
+logging.getLogger("bm25s").setLevel(logging.NOTSET)
 
 
 class Retriever(ABC):

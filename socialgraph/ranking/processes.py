@@ -39,6 +39,11 @@ def is_first() -> bool:
     return number() == 0
 
 
+def no_bar(progress: bool | None) -> bool | None:
+    """Return tqdm's ``disable``: only the first process has a bar; None: where errors go to a terminal."""
+    return None if progress is None and is_first() else not (progress and is_first())
+
+
 def from_first(value: T) -> T:
     """Return the first process's value, in every process."""
     if count() == 1:

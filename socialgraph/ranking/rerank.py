@@ -44,7 +44,7 @@ def rerank(
     candidates: Run,
     token_budget: int = 16_384,
     bf16: bool = False,
-    progress: bool = True,
+    progress: bool | None = None,
     workers: int = 0,
     journal: str | os.PathLike[str] | None = None,
 ) -> Run:
@@ -66,7 +66,7 @@ def rerank(
         candidates: what is re-ranked; only queries that are in ``queries``.
         token_budget: word pieces of documents in a batch; a longer document makes a batch of its own.
         bf16: compute in bfloat16 where it is safe.
-        progress: show a progress bar.
+        progress: show a progress bar; None: on a terminal.
         workers: processes that build the next batches while the model computes. On a GPU they pay; where the model
             takes all cores they do not.
         journal: a folder where the scores of each finished batch are kept. A run that was stopped, by whatever,
@@ -128,6 +128,7 @@ class Request:
     def __init__(self, builder: GraphBuilder, queries: Queries, candidates: Run, token_budget: int) -> None:
         if token_budget < 1:
             raise OptionError(f"token_budget must be at least 1, got {token_budget}")
+        self.builder = builder
         self.queries = queries
         self.candidates = {query_id: scores for query_id, scores in candidates.items() if query_id in queries}
         check_scores(self.candidates, "re-ranking")
@@ -148,7 +149,8 @@ class Request:
 
     def known_of(self, pair: Pair) -> list[Any]:
         """Return what a score depends on of a pair, beside the document's text: for a journal."""
-        return [pair[0], self.pieces[pair[0]].tolist(), pair[2]]
+        score = self.builder.first_stage_score(pair[0], pair[2])
+        return [pair[0], self.pieces[pair[0]].tolist(), pair[2], *([] if score is None else [score])]
 
     def run(self, scores: Iterable[tuple[Pair, float]]) -> Run:
         """Return all candidates in their new order, best first."""
@@ -188,7 +190,7 @@ def scored(
     batches: Sequence[list[Pair]],
     score: Scorer,
     length: Callable[[Pair], int],
-    progress: bool,
+    progress: bool | None,
     journal: str | os.PathLike[str] | None,
     identity: Mapping[str, Any],
     graphs: Callable[[list[list[Pair]]], Iterator[Batch | None]] = nothing_ahead,
@@ -199,7 +201,7 @@ def scored(
         batches: all of them, cut alike in every process.
         score: of a batch or a part of one.
         length: word pieces of a pair's document.
-        progress: show a bar.
+        progress: show a bar; None: on a terminal.
         journal: folder of the journal, or None.
         identity: of the work, see :class:`~socialgraph.ranking.journal.Journal`.
         graphs: makes some batches' graphs ahead of the model, see :func:`ahead`.
@@ -214,7 +216,7 @@ def scored(
             total=sum(len(batches[number]) for number in mine),
             desc=f"re-ranking{of}",
             unit="doc",
-            disable=not (progress and processes.is_first()),
+            disable=processes.no_bar(progress),
         ) as bar:
             ready = graphs([batches[number] for number in mine])
             for number in mine:

@@ -132,7 +132,7 @@ def encode_collection(
     token_budget: int = 16_384,
     dtype: str = "float16",
     bf16: bool = False,
-    progress: bool = True,
+    progress: bool | None = None,
 ) -> VectorStore:
     """Read documents once and store their vectors. The folder appears whole or not at all.
 
@@ -150,7 +150,7 @@ def encode_collection(
         token_budget: word pieces of documents in a batch; a longer document makes a batch of its own.
         dtype: of the tokens' vectors, "float16" or "float32".
         bf16: compute in bfloat16 where it is safe.
-        progress: show a progress bar.
+        progress: show a progress bar; None: on a terminal.
 
     Raises:
         InputError: a document is not in the collection, the folder exists, or beside it lies the beginning of another.
@@ -195,7 +195,7 @@ def _encode(
     part: Path,
     token_budget: int,
     bf16: bool,
-    progress: bool,
+    progress: bool | None,
 ) -> None:
     """Write a store into a folder in ``part``, or what is missing of it; a journal beside it tells what is there."""
     ids, width = about["documents"], model.token_size
@@ -212,13 +212,14 @@ def _encode(
         with torch.autocast(builder.device.type, torch.bfloat16, enabled=bf16):
             return model.encode(graph)
 
+    disable = processes.no_bar(progress)
     with Journal(part, identity, size, together=False) as journal:
         folder = part / "store"
         # how far the files have grown: batches in all of them, rows in each
         begin, *rows = journal.finished[max(journal.finished)] if journal.finished else [0] * 5
         with (
             _all_growing(folder, about["dtype"], (width, model.cls_size), rows) as files,
-            tqdm(total=len(ids), initial=rows[3], desc="encoding", unit="doc", disable=not progress) as bar,
+            tqdm(total=len(ids), initial=rows[3], desc="encoding", unit="doc", disable=disable) as bar,
         ):
             tokens, cls, passage_ptr, document_ptr = files
             if begin == 0:
@@ -251,7 +252,7 @@ def rerank_stored(
     candidates: Run,
     token_budget: int = 131_072,
     bf16: bool = False,
-    progress: bool = True,
+    progress: bool | None = None,
     journal: str | os.PathLike[str] | None = None,
 ) -> Run:
     """Score every candidate as :func:`~socialgraph.ranking.rerank` does, up to rounding, without reading documents.
@@ -268,7 +269,7 @@ def rerank_stored(
         candidates: what is re-ranked; only queries that are in ``queries``.
         token_budget: stored tokens of documents in a batch; a longer document makes a batch of its own.
         bf16: compute in bfloat16 where it is safe.
-        progress: show a progress bar.
+        progress: show a progress bar; None: on a terminal.
         journal: a folder where the scores of each finished batch are kept.
 
     Raises:

@@ -271,7 +271,7 @@ class Parts:
             documents: by id.
             tokens: texts to word pieces.
             statistics: document frequencies.
-            options: ``seed``, ``device``, ``cache`` and ``keep_edges`` of :class:`~socialgraph.data.GraphBuilder`.
+            options: others of :class:`~socialgraph.data.GraphBuilder`, such as ``seed``, ``device`` and ``cache``.
         """
         own = (self.edges, self.circles, self.passages, self.relevance, self.joint)
         return GraphBuilder(documents, tokens, statistics, *own, **options)

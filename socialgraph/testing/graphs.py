@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ class Graph(NamedTuple):
     edge_weight: Tensor | None
     query: tuple[int, ...] = (13, 17)  # word pieces: the fourth word of every ten, and the eighth
     words: Data | None = None  # of real documents; None: made up
+    first_stage: bool = True  # whether there are scores of a first stage
 
     def data(self) -> Data:
         """Return the documents' words, query and weights, the same for a document alone and in a batch."""
@@ -32,6 +34,9 @@ class Graph(NamedTuple):
             document([10 + i % 10 for i in range(size)], list(self.query), [float(1 + i % 7) for i in range(size)])
             for size in sizes
         ]
+        for size, one in zip(sizes, made, strict=True) if self.first_stage else ():
+            score = math.nan if size % 3 == 1 else size / 2  # some are no candidates
+            one.first_stage_score = torch.tensor([score], dtype=torch.float64)
         together = Batch.from_data_list(made).to(self.batch.device)
         together.statistics = some_statistics()
         return together
@@ -45,7 +50,8 @@ class Graph(NamedTuple):
             edges = self.edge_index[:, edge] - (int(node[0]) if node.numel() else 0)
             weight = None if self.edge_weight is None else self.edge_weight[edge]
             alone = torch.zeros_like(node)
-            found.append(Graph(f"{self.name}, document {number} alone", edges, alone, 1, weight, self.query))
+            name = f"{self.name}, document {number} alone"
+            found.append(Graph(name, edges, alone, 1, weight, self.query, first_stage=self.first_stage))
         return found
 
     def to(self, device: torch.device) -> Graph:
@@ -72,7 +78,8 @@ def join(name: str, graphs: Sequence[Graph]) -> Graph:
     starts = sizes.cumsum(0) - sizes
     edge_index = torch.cat([graph.edge_index + start for graph, start in zip(graphs, starts, strict=True)], 1)
     weight = torch.cat([torch.empty(0, device=device) if g.edge_weight is None else g.edge_weight for g in graphs])
-    return Graph(name, edge_index, torch.repeat_interleave(sizes), len(graphs), weight, graphs[0].query)
+    batch, query, first_stage = torch.repeat_interleave(sizes), graphs[0].query, graphs[0].first_stage
+    return Graph(name, edge_index, batch, len(graphs), weight, query, first_stage=first_stage)
 
 
 def hard_graphs(device: torch.device) -> list[Graph]:

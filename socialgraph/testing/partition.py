@@ -25,7 +25,7 @@ def check_partition(partition: Partition, device: torch.device | str = "cpu") ->
     (:data:`socialgraph.partition.laws.ANSWER_LAWS`), :data:`CALL_LAWS`, which compare several calls, and
     :func:`equal_weights_favour_no_end`, tried on 40 random documents; and where a partition has its own
     ``from_sampled``, it must find what ``forward`` finds. A partition whose ``forward`` names ``graph`` is tried with
-    documents that have words of the query, and with some that have none.
+    documents that have words of the query and scores of a first stage, and with some that have neither.
 
     Args:
         partition: an instance, such as ``MyPartition(k=4)``; it is copied for every law.
@@ -40,7 +40,8 @@ def check_partition(partition: Partition, device: torch.device | str = "cpu") ->
     device = torch.device(device)
     graphs = {graph.name: graph for graph in hard_graphs(device)}
     if partition.sees_graph:  # no made-up document has a word of this query
-        graphs |= {f"{name}, no query match": graph._replace(query=(5,)) for name, graph in graphs.items()}
+        bare = [graph._replace(query=(5,), first_stage=False) for graph in graphs.values()]
+        graphs |= {f"{graph.name}, no query match": graph for graph in bare}
     check_laws(partition, CALL_LAWS, graphs)
     fair = equal_friends(getattr(partition, "max_size", 128), device)
     check_laws(partition, [equal_weights_favour_no_end], {fair.name: fair})
@@ -64,8 +65,8 @@ def inputs_stay_as_they_are(partition: Partition, graph: Graph) -> str | None:
     for name in ("edge_index", "batch", "edge_weight"):
         if not torch.equal(getattr(given, name), getattr(graph, name)):
             return f"{name} is another after the call"
-    for name in ("input_ids", "query_ids", "tfidf") if partition.sees_graph else ():
-        if not torch.equal(words[name], before[name]):
+    for name in ("input_ids", "query_ids", "tfidf", "first_stage_score") if partition.sees_graph else ():
+        if name in before and not torch.equal(words[name].nan_to_num(), before[name].nan_to_num()):
             return f"graph.{name} is another after the call"
     return None
 

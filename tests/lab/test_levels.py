@@ -116,13 +116,13 @@ def test_a_random_order():
 
 
 class Tables:
-    """What stands in the two tables of a comparison."""
+    """What stands in the tables of a comparison's levels."""
 
     def __init__(self, folder):
         self.folder = folder
 
     def __getitem__(self, level):
-        with open(self.folder / level / "table.csv", newline="") as file:
+        with open(self.folder / level, newline="") as file:
             return {line["partition"]: line for line in csv.DictReader(file)}
 
 
@@ -137,18 +137,28 @@ def test_two_levels_on_a_collection_with_evidence(budget, tmp_path, monkeypatch,
              "bounds=[48,100]", *where, *kept]  # fmt: skip
     call("compare", *as_option(["partition=edge,random,windows", *typed]))
     tables = Tables(tmp_path / "experiments/results/wtq/test_bal/compare")
-    assert list(tables["evidence"]) == list(tables["reading"]) == ["edge", "random", "windows"]
-    windows = tables["evidence"]["windows"]
+    evidence, reading, both = tables["evidence/table.csv"], tables["reading/table.csv"], tables["summary.csv"]
+    assert list(evidence) == list(reading) == list(both) == ["edge", "random", "windows"]
+    windows = evidence["windows"]
     # the first eight windows of eight words: the answers, of three words, begin at 55, 67, 79 and 91
     assert float(windows["best circle"]) == pytest.approx((2 / 3 + 0 + 0 + 0) / 4)  # at 55, 56 and 57
     assert float(windows["best two"]) == pytest.approx(1 / 4)
     assert float(windows["lift"]) == pytest.approx(fmean([1 - 64 / 110, -64 / 130, -64 / 150, -64 / 170]))
-    assert tables["evidence"]["edge"]["p of lift"] == ""
+    assert evidence["edge"]["p of lift"] == both["edge"]["p of lift"] == evidence["edge"]["Δ lift"] == ""
+    assert float(windows["Δ lift"]) == pytest.approx(float(windows["lift"]) - float(evidence["edge"]["lift"]))
+    for row in both:
+        for name in ("lift", "sequences", "words", "Low of Δ", "p of lift", "Could show"):
+            assert both[row][name] == evidence[row][name]
+        for name in ("RR@10 encoder mean", "p of RR@10 encoder mean", "RR@10 reader mean", "Circles (s)"):
+            assert both[row][name] == reading[row][name]
+        assert both[row]["Could show (reading)"] == reading[row]["Could show"]
+    assert [int(float(line["Read anew"])) > 0 for line in reading.values()] == [True] * 3
     text = capsys.readouterr().out
-    assert text.index("| partition | lift |") < text.index("| partition | RR@10 encoder mean |")
+    headings = ["| partition | lift |", "| partition | RR@10 encoder mean |", "| partition | lift | sequences |"]
+    assert sorted(map(text.index, headings)) == list(map(text.index, headings))
     assert f"A random order of the candidates has RR@10 {sum(1 / k for k in range(1, 9)) / 8:.4f}" in text
     for name in ("encoder mean", "encoder max", "reader mean", "reader max"):
-        assert 1 / 8 <= float(tables["reading"]["edge"][f"RR@10 {name}"]) <= 1
+        assert 1 / 8 <= float(reading["edge"][f"RR@10 {name}"]) <= 1
     folder = tables.folder
     times = {file: file.stat().st_mtime_ns for file in folder.glob("*.json")}
     assert len(times) == 6

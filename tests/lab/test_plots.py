@@ -55,6 +55,20 @@ def test_k_alone_makes_one_curve(tmp_path):
     assert (tmp_path / "drawn.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_what_belongs_to_no_curve_is_a_mark(tmp_path, monkeypatch):
+    from lab import plots
+
+    drawn = []
+    monkeypatch.setattr(plots.Figure, "savefig", lambda figure, *_, **__: drawn.append(figure))
+    lines = [line({"partition": "edge", "partition.k": k}, 0.5, float(k)) for k in ("2", "4")]
+    of = comparison([*lines, line({"partition": "windows", "partition.k": "null"}, 0.9, 32.0)])
+    assert list(plots.curves(of)) == ["edge"]
+    plots.draw_quality_and_sequences(of, tmp_path / "drawn.png")
+    curve, mark = drawn[0].axes[0].lines
+    assert (curve.get_xydata().tolist(), mark.get_xydata().tolist()) == ([[2, 0.5], [4, 0.5]], [[32, 0.9]])
+    assert mark.get_linestyle() == "None"
+
+
 def test_nothing_is_drawn_where_k_is_not_varied(tmp_path):
     from lab.plots import curves, draw_quality_and_sequences
 

@@ -12,20 +12,24 @@ from socialgraph.testing import check_partition
 from socialgraph.testing.documents import document
 
 
-def written_out(words, query, idf, k, size, k1):
+def written_out(words, query, idf, k, size, k1, beside):
     """The windows that a reader of the formula would take, as lists of places."""
     windows = [list(range(start, min(start + size, len(words)))) for start in range(0, len(words), size)]
 
-    def score(window):
-        tf = Counter(words[i] for i in window)
+    def score(number):
+        tf = Counter(words[i] for i in windows[number])
+        for near in (number - 1, number + 1):
+            for i in windows[near] if 0 <= near < len(windows) else ():
+                tf[words[i]] += beside
         return sum(idf[t] * tf[t] * (k1 + 1) / (tf[t] + k1) for t in set(query) if tf[t])
 
-    best = sorted(range(len(windows)), key=lambda n: (-round(score(windows[n]), 9), n))[:k]
+    best = sorted(range(len(windows)), key=lambda n: (-round(score(n), 9), n))[:k]
     return [windows[n] for n in sorted(best)]
 
 
+@pytest.mark.parametrize("beside", [0.0, 0.3])
 @pytest.mark.parametrize("k", [1, 3, 8])
-def test_the_windows_of_bm25(k):
+def test_the_windows_of_bm25(k, beside):
     generator = torch.Generator().manual_seed(k)
     idf = {word: 0.5 + word % 7 for word in range(10, 60)}
     graphs, expected, start = [], [], 0
@@ -33,12 +37,12 @@ def test_the_windows_of_bm25(k):
         words = (10 + torch.randint(50, (length,), generator=generator)).tolist()
         count = Counter(words)
         graphs.append(document(words, query, [count[word] * idf[word] for word in words]))
-        found = written_out(words, query, idf, k, 8, 0.9)
+        found = written_out(words, query, idf, k, 8, 0.9, beside)
         expected += [[start + i for i in window] for window in found]
         start += length
     batch = Batch.from_data_list(graphs)
     none = torch.empty(2, 0, dtype=torch.long)
-    circles, leader = QueryWindows(k=k, size=8)(none, batch.batch, batch.num_graphs, graph=batch)
+    circles, leader = QueryWindows(k=k, size=8, beside=beside)(none, batch.batch, batch.num_graphs, graph=batch)
     windows = [circles[0, circles[1] == number].tolist() for number in range(leader.numel())]
     assert windows == expected
     assert leader.tolist() == [window[0] for window in expected]
@@ -50,5 +54,26 @@ def test_it_obeys():
         QueryWindows(k=0)
     with pytest.raises(OptionError, match="k1 must be at least 0, got -1"):
         QueryWindows(k1=-1)
+    with pytest.raises(OptionError, match="beside must lie between 0 and 1, got 2"):
+        QueryWindows(beside=2)
     with pytest.raises(OptionError, match="QueryWindows looks at words: hand over the graph"):
         QueryWindows()(torch.empty(2, 0, dtype=torch.long), torch.zeros(3, dtype=torch.long), 1)
+
+
+def test_no_edge_is_drawn():
+    """The windows of a graph that draws its own edges are those of its words, and nobody looks at an edge."""
+    words, query = [20, 21, 22, 23] * 10 + [30, 31] + [21] * 9, [30]
+    graph = document(words, query, [1.0] * len(words))
+    graph.batch = torch.zeros(len(words), dtype=torch.long)
+    want = QueryWindows(k=2, size=8)(torch.empty(2, 0, dtype=torch.long), graph.batch, 1, graph=graph)
+
+    class Sampled:
+        batch, batch_size = graph.batch, 1
+
+        def edges(self):
+            raise AssertionError("an edge was drawn")
+
+    sampled = Sampled()
+    sampled.graph = graph
+    got = QueryWindows(k=2, size=8).from_sampled(sampled)
+    assert all(torch.equal(a, b) for a, b in zip(want, got, strict=True))

@@ -1,22 +1,30 @@
 """Partitions whose forward names ``graph`` are given the words."""
 
+import math
+
 import pytest
 import torch
 
-from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
+from socialgraph.data import Collection, Document, GraphBuilder, Split, TermStatistics, Tokens
 from socialgraph.edges import SocialEdges, StaticDistance, Uniform
 from socialgraph.errors import LawError
-from socialgraph.partition import EdgeCircles, NodeCircles, Partition, RandomCircles
+from socialgraph.partition import EdgeCircles, NodeCircles, Partition, RandomCircles, Windows
 from socialgraph.query_match import query_match
+from socialgraph.ranking.rerank import Request
 from socialgraph.testing import check_partition
+
+
+def builder_of(bert, texts, *parts, **options):
+    """Return what builds graphs of these texts."""
+    documents = {name: Document(name, text) for name, text in texts.items()}
+    tokens = Tokens(bert)
+    statistics = TermStatistics.of(tokens, documents)
+    return GraphBuilder(documents, tokens, statistics, *parts, **options)
 
 
 def build(bert, texts, pairs, *parts, **options):
     """Return the batch of these pairs."""
-    documents = {name: Document(name, text) for name, text in texts.items()}
-    tokens = Tokens(bert)
-    statistics = TermStatistics.of(tokens, documents)
-    return GraphBuilder(documents, tokens, statistics, *parts, **options)(pairs)
+    return builder_of(bert, texts, *parts, **options)(pairs)
 
 
 class Matches(Partition):
@@ -45,6 +53,23 @@ class OnlyWithMatch(Matches):
         return circles
 
 
+class WellRanked(Matches):
+    """The same, of documents to which the first stage gave more than 1."""
+
+    def forward(self, edge_index, batch, batch_size, edge_weight=None, graph=None):
+        circles, leader = super().forward(edge_index, batch, batch_size, edge_weight, graph)
+        keep = graph.first_stage_score[batch[leader]] > 1
+        member = keep[circles[1]]
+        return torch.stack([circles[0, member], (keep.cumsum(0) - 1)[circles[1, member]]]), leader[keep]
+
+
+class WritesOnScores(Matches):
+    def forward(self, edge_index, batch, batch_size, edge_weight=None, graph=None):
+        if "first_stage_score" in graph:
+            graph.first_stage_score += 1
+        return super().forward(edge_index, batch, batch_size, edge_weight, graph)
+
+
 def test_who_sees_the_graph():
     assert Matches().sees_graph
     assert not EdgeCircles().sees_graph
@@ -59,6 +84,41 @@ def test_a_partition_may_not_change_the_words():
 def test_documents_without_a_match_are_tried():
     with pytest.raises(LawError, match="'no edges, no query match': it raises ValueError: nothing to look"):
         check_partition(OnlyWithMatch())
+
+
+def test_first_stage_scores_may_be_missing():
+    with pytest.raises(LawError, match="'empty, no query match': it raises AttributeError"):
+        check_partition(WellRanked())
+    with pytest.raises(LawError, match=r"graph\.first_stage_score is another after the call"):
+        check_partition(WritesOnScores())
+
+
+@pytest.mark.parametrize("edges", [SocialEdges([StaticDistance()], sparsity=0.5), None])
+def test_the_builder_hands_over_the_scores_of_the_first_stage(tiny_bert, edges):
+    """Of candidates; NaN for others. Who does not see the graph costs no reading of candidates."""
+    read = []
+
+    def candidates():
+        read.append("test")
+        return {"q1": {"d1": 2.5, "d3": 0.5}}
+
+    qrels = {"q1": {"d1": 1}, "q2": {"d2": 1}}
+    train = Split({"q2": "w9"}, {}, lambda: read.append("train"))
+    splits = {"train": train, "test": Split({"q1": "w1"}, qrels, candidates)}
+    collection = Collection("made", {}, splits)
+    texts, pairs = {"d1": "w3 w1", "d2": "w4 w1", "d3": "w1 w1"}, [("q1", "w1", name) for name in ("d1", "d2", "d3")]
+    options = {"first_stage": collection.first_stage_score}
+    build(tiny_bert[0], texts, pairs, SocialEdges([Uniform()]), NodeCircles(), **options)
+    assert read == []
+    batch = build(tiny_bert[0], texts, pairs, edges, None if edges is None else WellRanked(), WellRanked(), **options)
+    assert read == ["test"]
+    assert batch.first_stage_score.dtype == torch.float64
+    assert batch.first_stage_score[[0, 2]].tolist() == [2.5, 0.5]
+    assert math.isnan(batch.first_stage_score[1])
+    assert set(batch.leader_index.tolist()) == {1}
+    assert batch[2].first_stage_score.tolist() == [0.5]
+    assert math.isnan(collection.first_stage_score("q2", "d1"))
+    assert "first_stage_score" not in build(tiny_bert[0], texts, pairs, None, None, Matches())
 
 
 @pytest.mark.parametrize("keep", [False, True])
@@ -78,3 +138,12 @@ def test_a_builder_without_edges_hands_it_over_too(tiny_bert):
     batch = build(tiny_bert[0], {"d": "w3 w1 w1"}, [("q", "w1", "d")], passages=Matches())
     assert batch.circle_index.tolist() == [[1, 2], [0, 0]]
     assert NodeCircles().sees_graph is False
+
+
+@pytest.mark.parametrize(("partition", "depends"), [(WellRanked(), True), (Windows(8), False)])
+def test_a_kept_score_depends_on_that_of_the_first_stage_where_it_is_seen(tiny_bert, partition, depends):
+    def known(score):
+        builder = builder_of(tiny_bert[0], {"d": "w1"}, passages=partition, first_stage=lambda *_: score)
+        return Request(builder, {"q": "w1"}, {"q": {"d": 1.0}}, 100).known_of(("q", "w1", "d"))
+
+    assert (known(2.0) != known(3.0)) == depends

@@ -1,3 +1,4 @@
+import logging
 import re
 
 import numpy as np
@@ -219,3 +220,8 @@ def test_scores_of_a_first_stage_that_are_not_finite_are_refused():
 
     with pytest.raises(InputError, match="split test: the score of document 'd000' for query 'q' is nan"):
         retrieve_candidates(fruit({"q": "apple"}), Odd())
+
+
+def test_the_library_says_no_more_than_the_program_asks_for(caplog):
+    with caplog.at_level(logging.INFO):
+        assert not logging.getLogger("bm25s").isEnabledFor(logging.DEBUG)

@@ -16,6 +16,13 @@ def test_one_process_is_all(monkeypatch):
     assert not torch.distributed.is_initialized()
 
 
+@pytest.mark.parametrize(("asked", "first", "other"), [(True, False, True), (False, True, True), (None, None, True)])
+def test_only_the_first_one_has_a_bar(monkeypatch, asked, first, other):
+    assert processes.no_bar(asked) is first
+    monkeypatch.setattr(processes, "number", lambda: 1)
+    assert processes.no_bar(asked) is other
+
+
 @pytest.mark.parametrize(
     ("gpus", "here", "flag", "expected"),
     [(0, "2", None, True), (2, "2", None, False), (1, "2", None, True), (8, None, None, False), (8, "8", "true", True),

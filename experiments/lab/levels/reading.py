@@ -12,6 +12,8 @@ into.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 from omegaconf import DictConfig
@@ -52,13 +54,17 @@ def read(run: Run, tasks: Tasks) -> Outcome:
     pairs = [(q, asked.queries[q], d) for q, scores in (asked.candidates or {}).items() for d in scores]
     runs: dict[str, Ranking] = {f"{name} {how}": {} for name in readers for how in ("mean", "max")}
     sequences: dict[str, float] = dict.fromkeys(asked.queries, 0.0)
+    spent: dict[str, float] = {}
     bar = tqdm(total=len(pairs), desc=f"reading, {run.row.label}", unit="doc", leave=False, disable=None)
     with torch.inference_mode():
         for batch in in_batches(builder, pairs, config.trainer.token_budget):
-            graph = builder(batch)
+            weighed = builder.weighed(builder.read(batch))  # what BERT reads for the edges is not the circles' cost
+            with timed(spent, "graph"):
+                graph = builder.draw(weighed)
             document = circle_document(graph).cpu()
             for name, scored in readers.items():
-                score = scored(graph)
+                with timed(spent, name):
+                    score = scored(graph)
                 for how in ("mean", "max"):
                     pooled = pool(score, document, len(batch), how).tolist()
                     for (query, _, candidate), value in zip(batch, pooled, strict=True):
@@ -78,7 +84,20 @@ def read(run: Run, tasks: Tasks) -> Outcome:
     measures["sequences"] = sequences
     seconds = time.perf_counter() - began
     test = Ranked(runs["encoder mean"], seconds / len(pairs), measures)
-    return Outcome(recipe.name, {next(iter(task.tests)): test}, seconds=seconds)
+    also = {
+        "graph_seconds_per_document": spent["graph"] / len(pairs),
+        "newly_read": readers["reader"].new,
+        **{f"{name}_seconds": spent[name] for name in readers},
+    }
+    return Outcome(recipe.name, {next(iter(task.tests)): test}, seconds=seconds, also=also)
+
+
+@contextmanager
+def timed(spent: dict[str, float], name: str) -> Iterator[None]:
+    """Add the seconds of a block to those of a name."""
+    began = time.perf_counter()
+    yield
+    spent[name] = spent.get(name, 0.0) + time.perf_counter() - began
 
 
 def questions(config: DictConfig, task: Task, amount: int) -> Split:

@@ -18,7 +18,7 @@ from lab.levels.reading import questions
 from lab.options.commands import Level
 from lab.plan import Row, Run, composed, identity, named_run, typed_for_rows, with_seed
 from lab.product import sources
-from lab.task import Tasks
+from lab.task import Task, Tasks
 from socialgraph.data import Split
 from socialgraph.data.evidence import evidence_of
 from socialgraph.errors import OptionError
@@ -92,8 +92,13 @@ def sections(level: str, comparison: Comparison, run: Run, tasks: Tasks, folder:
     by_query = write_sections(comparison, run.config, task, next(iter(task.tests)), folder)
     if level == "evidence":
         return by_query
+    return f"\n{random_order(run, task)}\n{by_query}"
+
+
+def random_order(run: Run, task: Task) -> str:
+    """Return what a random order gets at the level of reading, in words."""
     chance = random_reciprocal_rank(questions(run.config, task, run.amount))
-    return f"\nA random order of the candidates has RR@10 {chance:.4f}.\n{by_query}"
+    return f"A random order of the candidates has RR@10 {chance:.4f}."
 
 
 def random_reciprocal_rank(split: Split, cut: int = 10) -> float:

@@ -22,9 +22,9 @@ ReadingMeasure = Literal[
     "nDCG@10 encoder mean", "nDCG@10 encoder max", "nDCG@10 reader mean", "nDCG@10 reader max", "sequences",
 ]  # fmt: skip
 ColumnName = Literal[
-    "model", "options", "length", "window", "seeds", "measures", "differences", "interval", "own_interval", "power",
-    "p", "mixed", "weight", "untrained", "untrained_mixed", "trained", "trained_mixed", "statistics", "budget",
-    "parameters", "training", "seconds", "graph", "memory", "device", "paper",
+    "model", "options", "length", "window", "seeds", "measures", "differences", "interval", "gain", "own_interval",
+    "power", "p", "mixed", "weight", "untrained", "untrained_mixed", "trained", "trained_mixed", "statistics", "budget",
+    "parameters", "training", "seconds", "graph", "circles", "read", "memory", "device", "paper",
 ]  # fmt: skip
 
 
@@ -64,6 +64,7 @@ class Size:
     short: Positive = about("word pieces of a document, where the paper reads 512")
     long: Positive = about("and where it reads 2048")
     original: Positive = about("and where PARADE's own paper draws its passages from all of it")
+    whole: Positive = about("and where an encoder of today (long_backbone) reads all at once")
     short_circles: Positive = about("friend circles at most of short documents")
     long_circles: Positive = about("and of long ones")
     compared: Positive = about("word pieces of a document in level=training of compare.py")
@@ -166,6 +167,7 @@ class CompareCommand(SeveralSeeds):
     """compare.py."""
 
     varied: Names = about("what is compared, if no values with commas are typed")
+    beside: list[Name] = about("further rows: what one would type for each, with spaces between")
     level: Level | Annotated[list[Level], FILLED] = about("how strategies are judged, from cheap to dear")
     baseline: Name | float | list[Name | float] | None = about("what the others are tested against; null: the first")
     name: Label = about("of the folder within it")

@@ -1,6 +1,6 @@
-"""How many cases the property tests try: few and always the same, or many new ones.
+"""How many cases tests try: few and always the same, or many more.
 
-``SOCIALGRAPH_CASES=50 pytest tests/trust`` tries fifty times as many, other ones at each start.
+``SOCIALGRAPH_CASES=50 pytest tests`` tries fifty times as many; property tests then try other ones at each start.
 """
 
 import os

@@ -1,0 +1,152 @@
+"""The rules that turn communities into circles, and what every clustering of the shelf promises."""
+
+from __future__ import annotations
+
+import sys
+
+import networkx as nx
+import numpy as np
+import pytest
+import reference
+import torch
+from circles import circles_of, compact, ruled
+from graphs import HARD, Graph, from_pairs, random_graph
+from torch import Tensor
+
+from socialgraph.errors import OptionError
+from socialgraph.partition import partition_resolver
+from socialgraph.partition.communities import Communities
+from socialgraph.partition.resolver import PARTITIONS
+
+LIBRARY = {"metis": "pymetis", "leiden": "igraph", "spectral": "sklearn"}
+CLUSTERINGS = ["metis", "louvain", "leiden", "label-propagation", "k-core", "spectral"]
+clusterings = pytest.mark.parametrize("name", CLUSTERINGS)
+shelf = pytest.mark.parametrize("name", [*CLUSTERINGS, "random", "sentences"])
+
+
+def shelved(name: str, **options) -> Communities:
+    """A partition of the shelf; its test is skipped where its library is not installed."""
+    if name in LIBRARY:
+        pytest.importorskip(LIBRARY[name])
+    return partition_resolver(name, **options)
+
+
+class Given(Communities):
+    """Communities that the test names."""
+
+    def __init__(self, pairs: list[tuple[int, int]], **options: int) -> None:
+        super().__init__(**options)
+        self.pairs = pairs
+
+    def communities(self, edge_index: Tensor, edge_weight: Tensor | None, num_nodes: int) -> Tensor:
+        return torch.tensor(self.pairs, dtype=torch.long).reshape(-1, 2).T
+
+
+def test_rules_by_hand() -> None:
+    # 0-1-2-3 is a clique but for 0-3; 4-5; 6 alone; 7-8-9 a path; 4 and 7 are friends
+    graph = from_pairs(10, [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (4, 5), (7, 8), (8, 9), (4, 7)])
+    # nodes with a friend are 0 1 2 3 4 5 7 8 9, so 6, 7, 8 are called 6 -> 7, 7 -> 8, 8 -> 9
+    disjoint = [(0, 0), (1, 0), (2, 0), (3, 0), (4, 1), (5, 1), (6, 2), (7, 2), (8, 2)]
+    want = [(1, [0, 1, 2, 3]), (8, [7, 8, 9]), (4, [4, 5])]
+    assert circles_of(Given(disjoint), [graph]) == [want]
+    assert circles_of(Given(disjoint[::-1]), [graph]) == [want]
+    assert circles_of(Given(disjoint, k=2), [graph]) == [want[:2]]
+    # 1 and 2 have most friends inside; of 0 and 3 one stays, as of 7 and 9 beside 8: that with the lower coin
+    third, beside = (min(pair, key=lambda node: reference.coin(x, node)) for x, pair in ((1, (0, 3)), (8, (7, 9))))
+    three = [(1, sorted([1, 2, third])), (8, [7, 8, 9]), (4, [4, 5])]
+    assert circles_of(Given(disjoint, max_size=3), [graph]) == [three]
+    two = [(1, [1, 2]), (8, sorted([8, beside])), (4, [4, 5])]
+    assert circles_of(Given(disjoint, max_size=2), [graph]) == [two]
+    # 3 knows nobody in the second community and leaves, so does all of the third; a pair said twice is one member
+    overlapping = [(0, 5), (1, 5), (1, 5), (1, 2), (2, 2), (3, 2), (4, 2), (0, 9), (8, 9)]
+    assert circles_of(Given(overlapping), [graph]) == [[(0, [0, 1]), (1, [1, 2, 3])][::-1]]
+    assert circles_of(Given([]), [graph]) == [[]]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_rules_over_random_overlapping_communities(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    graph = random_graph(int(rng.integers(2, 40)), float(rng.random() * 0.4), seed)
+    nodes, _ = compact(graph)
+    pairs = [(int(rng.integers(len(nodes))), int(rng.integers(6))) for _ in range(60)] if nodes else []
+    k, max_size = int(rng.integers(1, 8)), int(rng.integers(2, 9))
+    groups = [sorted({nodes[node] for node, label in pairs if label == name}) for name in range(6)]
+    assert circles_of(Given(pairs, k=k, max_size=max_size), [graph]) == [ruled(graph, groups, k, max_size)]
+
+
+@clusterings
+def test_options_out_of_range(name: str) -> None:
+    for options in ({"k": 0}, {"max_size": 1}):
+        with pytest.raises(OptionError, match="must be at least"):
+            PARTITIONS[name](**options)
+
+
+@shelf
+def test_no_edges_no_circles(name: str) -> None:
+    graphs = [HARD["empty"], HARD["one node"], HARD["no edges"]]
+    assert circles_of(shelved(name), graphs) == [[], [], []]
+    assert circles_of(shelved(name), []) == []
+
+
+@shelf
+def test_without_weights_alone_as_in_a_batch(name: str) -> None:
+    """With weights it is a law of every partition, see tests/testing/test_partition.py."""
+    graphs = [HARD["empty"], *HARD.values(), random_graph(90, 0.2, 9), HARD["no edges"]]
+    partition = shelved(name)
+    assert circles_of(partition, graphs, False) == [circles_of(partition, [graph], False)[0] for graph in graphs]
+
+
+@clusterings
+def test_communities_are_small_and_disjoint_and_nobody_leads_alone(name: str) -> None:
+    graphs = [*HARD.values(), random_graph(200, 0.08, 1)]
+    for graph, circles in zip(graphs, circles_of(shelved(name, k=3, max_size=5), graphs), strict=True):
+        adjacency, _ = graph.dense()
+        assert bool(circles) == bool(adjacency.any())
+        assert len(circles) <= 3
+        assert all(len(members) <= 5 for _, members in circles)
+        assert all(adjacency[leader].any() for leader, _ in circles)
+        seen = [node for _, members in circles for node in members]
+        assert name == "k-core" or len(seen) == len(set(seen))
+
+
+@clusterings
+@pytest.mark.parametrize("hard", ["two equal cliques", "two equal cliques, interleaved"])
+def test_two_cliques_are_two_circles(name: str, hard: str) -> None:
+    graph = HARD[hard]
+    a, b = sorted(sorted(c) for c in nx.connected_components(nx.Graph(graph.edge_index.T.tolist())))
+    options = {"k": 2} if name in ("metis", "spectral") else {}
+    assert circles_of(shelved(name, **options), [graph]) == [[(a[0], a), (b[0], b)]]
+
+
+@pytest.mark.parametrize("name", [name for name in CLUSTERINGS if name != "k-core"])  # a core may hold several groups
+def test_four_loosely_tied_groups_are_found(name: str) -> None:
+    rng = np.random.default_rng(3)
+    home = rng.permutation(np.repeat(np.arange(4), 25))
+    chance = np.where(home[:, None] == home, 0.7, 0.01)
+    graph = from_pairs(100, np.argwhere(rng.random((100, 100)) < np.triu(chance, 1)).tolist())
+    circles = circles_of(shelved(name, k=4), [graph])[0]
+    assert len(circles) == 4
+    for _, members in circles:
+        assert np.unique(home[members]).size == 1
+    assert {int(home[leader]) for leader, _ in circles} == {0, 1, 2, 3}
+    assert sum(len(members) for _, members in circles) >= 80
+
+
+@clusterings
+def test_isolated_nodes_change_nothing(name: str) -> None:
+    graph = HARD["random, with ties"]
+    adjacency, weight = (np.pad(table, (3, 4)) for table in graph.dense())
+    row, column = adjacency.nonzero()
+    wider = Graph(torch.tensor(np.stack([row, column])), len(adjacency), torch.tensor(weight[row, column]).float())
+    moved = [(leader + 3, [node + 3 for node in members]) for leader, members in circles_of(shelved(name), [graph])[0]]
+    assert circles_of(shelved(name), [wider]) == [moved]
+
+
+@pytest.mark.parametrize("name", LIBRARY)
+def test_a_missing_library_says_what_to_install(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = {"spectral": "sklearn.cluster"}.get(name, LIBRARY[name])
+    package = {"spectral": "scikit-learn"}.get(name, LIBRARY[name])
+    monkeypatch.setitem(sys.modules, module, None)
+    want = f"{PARTITIONS[name].__name__} needs {package}: pip install 'socialgraph-ir\\[partitions\\]'"
+    with pytest.raises(OptionError, match=want):
+        circles_of(PARTITIONS[name](), [HARD["one edge"]])
