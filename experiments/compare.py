@@ -24,12 +24,12 @@ def main(config: DictConfig) -> None:
     from lab.plots import draw_quality_and_cost, draw_quality_and_sequences
     from lab.product import baseline_of, product_rows, rows_beside
     from lab.report import lines_of, write_table
-    from lab.store import plain
+    from lab.store import file_name
     from lab.task import Tasks
 
     fixed = own_options(config)
     rows = product_rows(config.varied, fixed) + rows_beside(config.beside, fixed)
-    baseline, folder = baseline_of(rows, config.baseline), results_folder(config) / plain(config.name)
+    baseline, folder = baseline_of(rows, config.baseline), results_folder(config) / file_name(config.name)
     tasks = Tasks()
     planned = {level: level_runs(config, level, rows, folder) for level in levels_of(config)}
     check_all([run for runs in planned.values() for run in runs])

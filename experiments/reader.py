@@ -7,7 +7,7 @@ from lab.command import begin, command
 
 begin()
 
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 
 @command("reader")
@@ -19,7 +19,7 @@ def main(config: DictConfig) -> None:
     from hydra.utils import instantiate
     from lab.reader.passages import make_pool
     from lab.reader.publish import publish
-    from lab.reader.training import Options, Training, log
+    from lab.reader.training import Training, log
 
     from socialgraph.data.evidence import evidence_of
 
@@ -32,7 +32,7 @@ def main(config: DictConfig) -> None:
         pools[name] = make_pool(collection, "train", evidence, folder, made_up=config.collections[name].made_up)
         log.info("%s: %d passages, %d questions", name, len(pools[name].document), len(pools[name].questions))
     shares = {name: one.share for name, one in config.collections.items()}
-    training = Training(pools, Options(shares=shares, **config.training), folder)
+    training = Training(pools, OmegaConf.create({**config.training, "shares": shares}), folder)
     training.train()
     digest = publish(training.averaged(), folder / "minilm-reader.safetensors", config.rank)
     log.info("%s: sha256 %s", folder / "minilm-reader.safetensors", digest)

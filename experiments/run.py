@@ -22,7 +22,7 @@ def main(config: DictConfig) -> None:
     from lab.plan import Row, composed, named_run, typed_for_rows
     from lab.plots import draw_graph
     from lab.report import lines_of, write_table
-    from lab.store import first_folder, plain, write_text
+    from lab.store import file_name, first_folder, write_text
     from lab.task import Tasks
 
     folder, tasks = first_folder(HydraConfig.get().runtime.output_dir), Tasks()
@@ -31,7 +31,7 @@ def main(config: DictConfig) -> None:
     for name in dict.fromkeys(config.rows):
         as_it_is = composed([*typed, f"recipe={name}", "trainer.groups=0"])
         learned = composed([*typed, f"recipe={name}"])
-        places = {"folder": folder / "runs", "weights": folder / ".weights" / plain(name)}
+        places = {"folder": folder / "runs", "weights": folder / ".weights" / file_name(name)}
         runs = [named_run(Row(name), as_it_is, **places, kind="untrained")]
         runs += [named_run(Row(name), learned, **places, keep_model=True)] if learns(learned) else []
         untrained.append(runs[0])

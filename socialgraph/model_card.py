@@ -134,8 +134,8 @@ def _measures(measures: Mapping[str, Any] | None) -> str:
     if not measures:
         return "## Measures\n\nNone were taken with this ranker: measure it on your own data before you rely on it."
     lines = ["## Measures", "", "| data | queries | measure | mean | 95 % interval |", "|---|---:|---|---:|---:|"]
-    for data, found in measures.items():
-        for name, (mean, low, high) in found["means"].items():
+    for data, measured in measures.items():
+        for name, (mean, low, high) in measured["means"].items():
             bounds = "-" if low is None else f"{low:.4f} to {high:.4f}"
-            lines.append(f"| {data} | {found['queries']} | {name} | {mean:.4f} | {bounds} |")
+            lines.append(f"| {data} | {measured['queries']} | {name} | {mean:.4f} | {bounds} |")
     return "\n".join([*lines, "", "Intervals of the mean over queries, by Student's t."])

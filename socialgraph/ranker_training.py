@@ -70,11 +70,11 @@ def evaluate(
     collection = with_candidates(collection, split)
     part, builder = collection[split], ranker.builder(collection)
     run = ranking.rerank(ranker.model, builder, part.queries, part.candidates or {}, batch_size, progress=progress)
-    found = ranking.evaluate(part.qrels, run, measures)
-    means = {name: interval(list(values.values())) for name, values in found.per_query.items()}
-    told = ranker.history.setdefault("measures", {})
-    told[f"{collection.name}, {split}"] = {"queries": len(part.qrels), "means": means}
-    return found
+    evaluation = ranking.evaluate(part.qrels, run, measures)
+    means = {name: interval(list(values.values())) for name, values in evaluation.per_query.items()}
+    measured = ranker.history.setdefault("measures", {})
+    measured[f"{collection.name}, {split}"] = {"queries": len(part.qrels), "means": means}
+    return evaluation
 
 
 def with_candidates(collection: Collection, *splits: str) -> Collection:

@@ -88,8 +88,8 @@ def interval_columns(of: Comparison) -> list[Column]:
     """Return the interval of the first measure's difference from the reference."""
 
     def interval(line: Line) -> tuple[float, float] | None:
-        found = of.difference(line, of.measures[0])
-        return None if found is None else found.interval
+        test = of.difference(line, of.measures[0])
+        return None if test is None else test.interval
 
     return [
         Column("95 % interval of Δ", interval, from_to, where="page"),
@@ -117,12 +117,12 @@ def power_columns(of: Comparison) -> list[Column]:
     """Return the smallest difference of the first measure that would be seen, and how many queries 0.05 would take."""
 
     def least(line: Line) -> float | None:
-        found = of.difference(line, of.measures[0])
-        if found is None:
+        test = of.difference(line, of.measures[0])
+        if test is None:
             return None
         # the interval is the t quantile wide; another 0.84 standard errors make it seen in four cases of five
-        wide = (found.interval[1] - found.interval[0]) / 2
-        amount = len(set(of.clusters.values())) if of.clusters else found.queries
+        wide = (test.interval[1] - test.interval[0]) / 2
+        amount = len(set(of.clusters.values())) if of.clusters else test.queries
         return wide * (1 + scipy.stats.norm.ppf(POWER) / scipy.stats.t.ppf(0.975, amount - 1))
 
     def needed(line: Line) -> int | None:

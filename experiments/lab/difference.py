@@ -47,10 +47,10 @@ def table(chosen: argparse.Namespace) -> str:
 def line(name: str, first: Mapping[str, float], second: Mapping[str, float], test: TTest | None) -> str:
     """Return a line of the table; without a test (fewer than two queries) there is no interval."""
     means = [f"{fmean(values.values()):.4f}" if values else "-" for values in (first, second)]
-    found = ["-", "-", "-"]
+    cells = ["-", "-", "-"]
     if test is not None:
-        found = [f"{test.difference:+.4f}", "{:+.4f} to {:+.4f}".format(*test.interval), f"{test.p_value:.2g}"]
-    return markdown_line([name, str(len(first)), *means, *found])
+        cells = [f"{test.difference:+.4f}", "{:+.4f} to {:+.4f}".format(*test.interval), f"{test.p_value:.2g}"]
+    return markdown_line([name, str(len(first)), *means, *cells])
 
 
 def values_of(chosen: argparse.Namespace, row: str) -> dict[str, float]:

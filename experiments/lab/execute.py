@@ -27,7 +27,7 @@ from lab.options.classes import check_parts
 from lab.outcome import Outcome, Ranked
 from lab.plan import Run, by_row
 from lab.recipe import Recipe, check_own_classes, check_training, device, rerank, train
-from lab.store import Store, Unfinished, locked, plain
+from lab.store import Store, Unfinished, file_name, locked
 from lab.task import Task, Tasks, rank_by_first_stage
 from socialgraph import ranking
 from socialgraph.data import TrainingGroups, WeightCache
@@ -98,7 +98,7 @@ def launch(runs: Sequence[Run]) -> None:
     context = HydraContext(config_loader=hydra.config_loader, callbacks=Callbacks())
     launcher = Plugins.instance().instantiate_launcher(context, partial(execute_job, list(runs)), config)
     try:
-        jobs = launcher.launch([[f"hydra.job.name={plain(run.name)}"] for run in runs], initial_job_idx=0)
+        jobs = launcher.launch([[f"hydra.job.name={file_name(run.name)}"] for run in runs], initial_job_idx=0)
     except Exception as error:  # whatever became of a job on another machine
         cause = (str(error) or type(error).__name__).strip().splitlines()[0]
         raise OutputError(f"a run did not end: {cause}; finished runs stand, call again for the rest") from error
@@ -172,7 +172,7 @@ def train_and_rank(run: Run, recipe: Recipe, task: Task, unfinished: Unfinished)
         log.info("%s: trained on %s in %.0f s", recipe.name, counted(len(groups), "group"), training.seconds)
         if run.keep_model:
             ranker = recipe.ranker(config, model, builder, groups, task, training.log)
-            unfinished.keep_model(ranker, next(iter(run.folders.values())) / "models" / plain(run.name))
+            unfinished.keep_model(ranker, next(iter(run.folders.values())) / "models" / file_name(run.name))
     dev_name, ranked = config.data.splits.dev, {}
     for split, queries in {dev_name: task.dev, **task.tests}.items():
         ranked[split] = rerank(config, queries, model, builder, unfinished.journal(split))

@@ -17,7 +17,7 @@ from lab.command import CONF
 from lab.comparison import per_query
 from lab.plan import composed
 from lab.recipe import partition
-from lab.store import Store, plain, versions, write_json
+from lab.store import Store, file_name, versions, write_json
 from socialgraph.data import Collection, GraphBuilder, TermStatistics, Tokens, WeightCache
 from socialgraph.data.collection import hash_fraction
 from socialgraph.data.files import atomic_write
@@ -111,7 +111,7 @@ def draw_figure6(chosen: argparse.Namespace) -> Drawn:
     config = configured(chosen.overrides)
     collection, split = instantiate(config.data.collection), config.data.splits.test
     qrels = collection[split].qrels
-    store = Store(chosen.results / plain(config.data.label) / plain(split))
+    store = Store(chosen.results / file_name(config.data.label) / file_name(split))
     measures: dict[str, dict[str, float]] = {}
     for row in chosen.rows.split(","):
         name, values = measured(store, row, chosen.measure, qrels, collection.name)

@@ -80,6 +80,6 @@ def no_option(name: str, command: str) -> str:
     if name in known:
         return f"{name} is an option of another file of {group}: choose one with {group}=..."
     if not known or arguments:
-        told = "where a class of your own, a table or the training library takes it, type"
-        return f"no option is called {name}; {told} +{name}=..."
+        where = "where a class of your own, a table or the training library takes it, type"
+        return f"no option is called {name}; {where} +{name}=..."
     return unknown(name, known)

@@ -68,8 +68,8 @@ class Outcome:
     def summary(self) -> str:
         """Return what it reached on the first test split, in a line."""
         test = next(iter(self.tests.values()))
-        told = ", ".join(f"{name} {mean:.3f}" for name, mean in means(test.measures).items())
-        return f"{told}; {self.seconds:.0f} s"
+        reached = ", ".join(f"{name} {mean:.3f}" for name, mean in means(test.measures).items())
+        return f"{reached}; {self.seconds:.0f} s"
 
 
 def means(measures: dict[str, dict[str, float]]) -> dict[str, float]:

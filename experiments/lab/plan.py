@@ -18,7 +18,7 @@ from lab.mistakes import whole_message
 from lab.options import groups
 from lab.options.kinds import check_config
 from lab.overrides import latest, subject
-from lab.store import Store, plain
+from lab.store import Store, file_name
 from lab.task import test_splits
 from socialgraph.errors import OptionError
 from socialgraph.ranking.identity import LOGGING
@@ -54,7 +54,7 @@ class Run:
     def name(self) -> str:
         """What its files are called."""
         name = f"{self.row.name}{'-' if self.kind else ''}{self.kind}.{self.seed}"
-        return plain(name, also=",=")  # a row may be called partition=edge,partition.k=2
+        return file_name(name, also=",=")  # a row may be called partition=edge,partition.k=2
 
     def found(self) -> dict[str, tuple[dict[str, Any] | None, str]]:
         """Return, for each test split, what is stored of it, and why it must be executed if nothing is."""
@@ -104,7 +104,7 @@ def named_run(
 
 def results_folder(config: DictConfig, split: str | None = None) -> Path:
     """Return the folder of a collection's and split's results; without a split that of the test split."""
-    return Path(config.results) / plain(config.data.label) / plain(split or config.data.splits.test)
+    return Path(config.results) / file_name(config.data.label) / file_name(split or config.data.splits.test)
 
 
 def identity(config: DictConfig, split: str | None = None) -> dict[str, Any]:
@@ -156,8 +156,8 @@ def composed(overrides: Iterable[str], row: str = "") -> DictConfig:
         config = compose("config", latest(overrides))
         check_config(config, groups.Run)
     except (HydraException, OmegaConfBaseException, OptionError, ValueError) as error:
-        told = str(error) if isinstance(error, OptionError) else whole_message(error)
-        raise OptionError(f"{row}: {told}" if row else told) from error
+        message = str(error) if isinstance(error, OptionError) else whole_message(error)
+        raise OptionError(f"{row}: {message}" if row else message) from error
     return config
 
 

@@ -13,7 +13,7 @@ from torch.utils.data import Subset
 
 from lab.options.classes import check_arguments, check_parts
 from lab.outcome import Ranked
-from lab.store import Training, plain
+from lab.store import Training, file_name
 from lab.task import Task
 from socialgraph import ranking
 from socialgraph.data import GraphBuilder, Split, TrainingGroups, WeightCache
@@ -160,7 +160,7 @@ def train(
     arguments = OmegaConf.to_container(config.trainer.arguments) | OmegaConf.to_container(recipe.training.arguments)
     seconds = 0.0
     for stage, part in stages(recipe.stages, len(groups)):
-        place, start = folder / plain(stage) if stage else folder, time.perf_counter()
+        place, start = folder / file_name(stage) if stage else folder, time.perf_counter()
         before = last_whole(place)
         lines = ranking.train(
             model, builder, Subset(groups, part), task.train.queries, place,

@@ -20,7 +20,7 @@ from omegaconf import DictConfig
 from lab.columns import COLUMNS, NOTES, Column
 from lab.comparison import Comparison, Line
 from lab.plan import Run, by_row
-from lab.store import plain, write_text
+from lab.store import file_name, write_text
 from socialgraph.ranking import processes
 
 log = logging.getLogger("socialgraph")
@@ -67,7 +67,7 @@ def write_table(
     report = Report(of, notes_on(run, of.lines), beside)
     text = report.markdown() + more
     for suffix, content in ((".md", text), (".tex", report.latex()), (".csv", report.csv())):
-        write_text(folder / f"{plain(name)}{suffix}", content)
+        write_text(folder / f"{file_name(name)}{suffix}", content)
     if processes.is_first():
         print(f"\n{text}", flush=True)
     log.info("written to %s: %s.md, .tex and .csv", folder, name)
@@ -78,10 +78,10 @@ def notes_on(run: DictConfig, lines: Sequence[Line]) -> str:
     data, seeds = run.data, sorted({seed["config"]["seed"] for line in lines for seed in line.seeds})
     splits = dict.fromkeys(seed["config"]["data"]["splits"]["test"] for line in lines for seed in line.seeds)
     queries = len(next(iter(lines[0].measures().values()))) if lines else 0
-    found = ", the relevant one among them" if data.queries.get("found", False) else ""
+    answerable = ", the relevant one among them" if data.queries.get("found", False) else ""
     return (
         f"{data.label}, split {', '.join(splits)}: {queries} queries, their first {data.depth} candidates at "
-        f"most{found}, the same for all rows. Backbone {run.backbone}, "
+        f"most{answerable}, the same for all rows. Backbone {run.backbone}, "
         f"{'mean ± standard deviation of the seeds' if len(seeds) > 1 else 'seed'} {', '.join(map(str, seeds))}."
     )
 
@@ -104,11 +104,12 @@ class Report:
     def notes(self) -> str:
         """Return what one must know to read the table."""
         test, to = self.of.config.report.significance, self.of.label(self.of.to)
-        told = (
+        daggers = (
             f"†: differs from {to} in {' or '.join(test.measures)} (paired t-test over queries, seeds averaged, "
             f"two-sided, Holm over the rows, p < {test.level})."
         )
-        return " ".join([self.about, told, *(NOTES[name] for name in self.of.config.report.columns if name in NOTES)])
+        notes = (NOTES[name] for name in self.of.config.report.columns if name in NOTES)
+        return " ".join([self.about, daggers, *notes])
 
     def markdown(self) -> str:
         """Return the table as Markdown."""

@@ -153,11 +153,11 @@ class Store:
         if (self.folder / ARCHIVE).exists():
             with zipfile.ZipFile(self.folder / ARCHIVE) as archive:
                 names |= set(archive.namelist())
-        found: dict[str, list[int]] = {}
+        rows: dict[str, list[int]] = {}
         for name in sorted(names):
             if match := re.fullmatch(r"(.+)\.(\d+)\.json", name):
-                found.setdefault(match[1], []).append(int(match[2]))
-        return {row: sorted(seeds) for row, seeds in found.items()}
+                rows.setdefault(match[1], []).append(int(match[2]))
+        return {row: sorted(seeds) for row, seeds in rows.items()}
 
 
 @dataclass
@@ -227,7 +227,7 @@ class Unfinished:
 
     def journal(self, split: str) -> Path:
         """Return the folder of a split's scores so far."""
-        return self.folder / "scores" / plain(split)
+        return self.folder / "scores" / file_name(split)
 
     def clear(self) -> None:
         """Throw away what is there, all but the lock."""
@@ -291,7 +291,7 @@ def first_folder(path: str) -> Path:
     return processes.from_first(Path(path))
 
 
-def plain(name: Any, also: str = "") -> str:
+def file_name(name: Any, also: str = "") -> str:
     """Return a name as that of one file or folder: nothing in it leads elsewhere. Characters in ``also`` stay, too."""
     return re.sub(rf"[^\w.{re.escape(also)}-]+", "-", str(name)).strip("-.") or "-"
 

@@ -15,7 +15,7 @@ from omegaconf import DictConfig
 
 from lab.overrides import subject
 from lab.plan import Row, Run, composed, identity, selected, table_rows, typed_for_rows, with_seed
-from lab.store import plain
+from lab.store import file_name
 from lab.task import test_splits
 from socialgraph.ranking import processes
 from socialgraph.recipes.typed import quoted
@@ -53,11 +53,11 @@ def configured(config: DictConfig, data: str, row: Row, typed: Sequence[str]) ->
 
 def study_run(config: DictConfig, data: str, row: Row, one: DictConfig) -> Run:
     """Return the run of a row on a collection, with the seed of its configuration."""
-    root, splits = Path(config.results) / plain(one.data.label), test_splits(one.data)
+    root, splits = Path(config.results) / file_name(one.data.label), test_splits(one.data)
     # a first seed has its times in the table: it computes its own [CLS] attention
     weights = Path(config.work) / "weights" if one.seed > 0 else None
     return Run(
-        row, one.seed, one, {split: root / plain(split) for split in splits},
+        row, one.seed, one, {split: root / file_name(split) for split in splits},
         {split: placeless(identity(one, split), data, one) for split in splits}, weights=weights,
     )  # fmt: skip
 

@@ -36,14 +36,14 @@ def read_evidence(folder: str | Path) -> dict[str, Evidence]:
     Raises:
         InputError: a line that is not so, or a query that comes twice; with file and line.
     """
-    found: dict[str, Evidence] = {}
+    places: dict[str, Evidence] = {}
     for where, columns in _rows(Path(folder), "evidence.tsv", 4, header=["qid", "doc_id", "start_tok", "end_tok"]):
         start, end = _whole(columns[2], where), _whole(columns[3], where)
         if end <= start:
             raise InputError(f"{where}: the evidence must end after it starts, got {start} to {end}")
-        _once(columns[0], found, where)
-        found[columns[0]] = Evidence(columns[1], start, end)
-    return found
+        _once(columns[0], places, where)
+        places[columns[0]] = Evidence(columns[1], start, end)
+    return places
 
 
 def evidence_of(name: str, collection: Collection, folder: str | Path) -> dict[str, Evidence]:
@@ -62,7 +62,7 @@ def pydocs_evidence(collection: Collection) -> dict[str, Evidence]:
     def size(text: str) -> int:
         return len(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
 
-    found = {}
+    places = {}
     for split in collection.splits.values():
         for query_id, grades in split.qrels.items():
             document_id = next(iter(grades))
@@ -70,8 +70,8 @@ def pydocs_evidence(collection: Collection) -> dict[str, Evidence]:
             place = docstring(query_id, text)
             if place is not None:
                 before = size(text[: place[0]])
-                found[query_id] = Evidence(document_id, before, before + max(1, size(text[place[0] : place[1]])))
-    return found
+                places[query_id] = Evidence(document_id, before, before + max(1, size(text[place[0] : place[1]])))
+    return places
 
 
 def docstring(name: str, text: str) -> tuple[int, int] | None:
@@ -103,10 +103,10 @@ def evidence_nodes(
     if folder is None:
         place = docstring(query_id, document.text)
     else:
-        found = read_evidence(folder).get(query_id)
+        evidence = read_evidence(folder).get(query_id)
         place = None
-        if found is not None and found.document_id == document.doc_id:
-            where = _offsets(load_tokenizer(COUNTED_BY), document.text)[found.start : found.end]
+        if evidence is not None and evidence.document_id == document.doc_id:
+            where = _offsets(load_tokenizer(COUNTED_BY), document.text)[evidence.start : evidence.end]
             place = (where[0][0], where[-1][1]) if where else None
     if place is None:
         return None
@@ -135,14 +135,14 @@ def read_flags(folder: str | Path) -> dict[str, bool]:
     Raises:
         InputError: a line that is not so, or a query that comes twice; with file and line.
     """
-    found: dict[str, bool] = {}
+    flags: dict[str, bool] = {}
     for where, columns in _rows(Path(folder), "flags.tsv", 3):
         if columns[1] not in ("0", "1"):
             raise InputError(f"{where}: expected 0 or 1 in the second column, got {columns[1]!r}")
         _whole(columns[2], where)
-        _once(columns[0], found, where)
-        found[columns[0]] = columns[1] == "1"
-    return found
+        _once(columns[0], flags, where)
+        flags[columns[0]] = columns[1] == "1"
+    return flags
 
 
 def _rows(folder: Path, name: str, count: int, header: list[str] | None = None) -> Iterator[tuple[str, list[str]]]:
@@ -169,6 +169,6 @@ def _whole(text: str, where: str) -> int:
     return int(text)
 
 
-def _once(query_id: str, found: Mapping[str, object], where: str) -> None:
-    if query_id in found:
+def _once(query_id: str, known: Mapping[str, object], where: str) -> None:
+    if query_id in known:
         raise InputError(f"{where}: query {query_id!r} comes twice")

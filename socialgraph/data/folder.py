@@ -118,7 +118,7 @@ class JsonlDocuments(StoredDocuments):
 
     def __init__(self, path: Path, cache: str | os.PathLike[str] | None = None) -> None:
         self.path = path
-        self._plain = _unpacked(path, cache) if path.suffix == ".gz" else path
+        self._readable = _unpacked(path, cache) if path.suffix == ".gz" else path
         self._rows: dict[str, int] = {}
         self._offsets: npt.NDArray[np.int64]
         self._index()
@@ -144,19 +144,19 @@ class JsonlDocuments(StoredDocuments):
             raise InputError(f"{self.path}: the corpus is empty")
         self._offsets = np.array(offsets, dtype=np.int64)
         if empty:
-            told = f"{self.path}: {len(empty)} documents have no text: {first_ids(empty)}"
-            warnings.warn(told, stacklevel=4)
+            message = f"{self.path}: {len(empty)} documents have no text: {first_ids(empty)}"
+            warnings.warn(message, stacklevel=4)
 
     def _lines(self) -> Iterator[tuple[int, bytes]]:
         try:
-            yield from raw_lines(self._plain)
+            yield from raw_lines(self._readable)
         except InputError as error:  # the user's file is the packed one
-            raise InputError(str(error).replace(str(self._plain), str(self.path), 1)) from None
+            raise InputError(str(error).replace(str(self._readable), str(self.path), 1)) from None
 
     def __getitem__(self, doc_id: str) -> Document:
         row = self._rows[doc_id]
         try:
-            with open(self._plain, "rb") as file:
+            with open(self._readable, "rb") as file:
                 file.seek(int(self._offsets[row]))
                 document = _document(file.readline(MAX_LINE), f"{self.path}:{row + 1}")
         except OSError as error:
@@ -287,10 +287,10 @@ def _checked_name(name: str, what: str) -> str:
 
 def _find(folder: Path, name: str) -> Path | None:
     """Return `name` or `name.gz` in the folder, whichever is there; both at once are an error."""
-    found = [file for file in (folder / name, folder / f"{name}.gz") if os.path.lexists(file)]
-    if len(found) == 2:
+    files = [file for file in (folder / name, folder / f"{name}.gz") if os.path.lexists(file)]
+    if len(files) == 2:
         raise InputError(f"{folder}: both {name} and {name}.gz are there; keep one")
-    return _inside(folder, found[0]) if found else None
+    return _inside(folder, files[0]) if files else None
 
 
 def _either(folder: Path, name: str) -> Path:

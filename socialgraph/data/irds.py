@@ -68,8 +68,8 @@ def load_irds(
         _check(dataset_id)
     corpora = {dataset_id: _corpus_id(dataset_id) for dataset_id in ids.values()}
     if len(set(corpora.values())) > 1:
-        told = ", ".join(f"{dataset_id} has {corpus}" for dataset_id, corpus in corpora.items())
-        raise InputError(f"the splits of a collection must share one corpus, but {told}")
+        listing = ", ".join(f"{dataset_id} has {corpus}" for dataset_id, corpus in corpora.items())
+        raise InputError(f"the splits of a collection must share one corpus, but {listing}")
     documents = IrdsDocuments(corpora[test])
     if len(ids) == 1 and shares is not None:
         return Collection(test, documents, _hash_splits(test, shares))
@@ -100,10 +100,10 @@ class IrdsDocuments(StoredDocuments):
 
     def __getitem__(self, doc_id: str) -> Document:
         with _readable(f"the documents of {self.dataset_id}"):
-            found = self._store().get_many([doc_id])
-        if doc_id not in found:
+            records = self._store().get_many([doc_id])
+        if doc_id not in records:
             raise KeyError(doc_id)
-        return as_document(found[doc_id])
+        return as_document(records[doc_id])
 
     def __iter__(self) -> Iterator[str]:
         return (document.doc_id for document in self.stream())
@@ -189,8 +189,8 @@ def _queries(dataset_id: str) -> Queries:
         texts = {query.query_id: _query_text(query).strip() for query in _dataset(dataset_id).queries_iter()}
     empty = [query_id for query_id, text in texts.items() if not text]
     if empty:
-        told = f"{dataset_id}: {len(empty)} queries are empty and left out: {first_ids(empty)}"
-        warnings.warn(told, stacklevel=3)
+        message = f"{dataset_id}: {len(empty)} queries are empty and left out: {first_ids(empty)}"
+        warnings.warn(message, stacklevel=3)
     return {query_id: text for query_id, text in texts.items() if text}
 
 

@@ -47,12 +47,12 @@ def load_msmarco(
     if odd:
         raise InputError(f"a split must be one of {', '.join(RUNS)}, got {odd[0]!r}")
     files = {split: _run_file(Path(candidates), RUNS[name]) for split, name in ids.items()}
-    found = load_irds(test, dev=dev, train=train)
+    collection = load_irds(test, dev=dev, train=train)
     splits = {
         name: Split(split.queries, split.qrels, partial(_read, files[name], split))
-        for name, split in found.splits.items()
+        for name, split in collection.splits.items()
     }
-    return Collection(found.name, found.documents, splits)
+    return Collection(collection.name, collection.documents, splits)
 
 
 def _run_file(folder: Path, name: str) -> Path:
@@ -67,15 +67,15 @@ def _read(file: Path, split: Split) -> Run:
     run = read_run(file)
     missing = [query for query in split.queries if query not in run]
     if missing:
-        told = f"it has {len(split.queries) - len(missing)} of the {len(split.queries)} queries of its split"
-        raise InputError(f"{file}: {told}, missing are {first_ids(missing)}; {_ADVICE}")
+        reason = f"it has {len(split.queries) - len(missing)} of the {len(split.queries)} queries of its split"
+        raise InputError(f"{file}: {reason}, missing are {first_ids(missing)}; {_ADVICE}")
     best = {
         query: {document: run[query][document] for document in ranked(run[query])[:DEPTH]} for query in split.queries
     }
-    short = [query for query, scores in best.items() if len(scores) < DEPTH]
-    if short:
+    few = [query for query, scores in best.items() if len(scores) < DEPTH]
+    if few:
         warnings.warn(
-            f"{file}: {len(short)} of {len(best)} queries have fewer than {DEPTH} documents: {first_ids(short)}",
+            f"{file}: {len(few)} of {len(best)} queries have fewer than {DEPTH} documents: {first_ids(few)}",
             stacklevel=2,
         )
     return best

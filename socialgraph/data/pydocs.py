@@ -155,12 +155,12 @@ def _modules() -> dict[str, list[_Entry]]:
 
 def _package(folder: Path) -> Iterator[tuple[Path, str]]:
     """Yield (file, dotted module name) of a package in the order of the names, tests left out."""
-    found = []
+    modules = []
     for file in folder.rglob("*.py"):
         parts = file.relative_to(folder.parent).with_suffix("").parts
         if not _TEST_FOLDERS & set(parts):
-            found.append((".".join(parts).removesuffix(".__init__"), file))
-    for name, file in sorted(found):
+            modules.append((".".join(parts).removesuffix(".__init__"), file))
+    for name, file in sorted(modules):
         yield file, name
 
 
@@ -254,14 +254,14 @@ def _choose(modules: dict[str, list[_Entry]], max_queries: int, min_words: int) 
     candidates = {module: _candidates(entries, min_words) for module, entries in modules.items()}
     texts = {f"library/{module}": _folded(_text(entries)) for module, entries in modules.items()}
     texts |= {f"reference/{topic}": _folded("\n".join(paragraphs)) for topic, paragraphs in _topics().items()}
-    holders = _holders([s for found in candidates.values() for s in found.values()], texts)
+    holders = _holders([s for sentences in candidates.values() for s in sentences.values()], texts)
     chosen: dict[str, dict[str, str]] = {}
-    for module, found in candidates.items():
+    for module, sentences in candidates.items():
         limit = min(max_queries, _count_words(texts[f"library/{module}"]) // _WORDS_PER_QUERY)
         taken: dict[str, str] = {}
         seen: set[str] = set()
-        for query_id in sorted(found, key=lambda name: hashlib.sha256(name.encode()).digest()):
-            sentence = found[query_id]
+        for query_id in sorted(sentences, key=lambda name: hashlib.sha256(name.encode()).digest()):
+            sentence = sentences[query_id]
             is_ours_alone = holders[sentence] == {f"library/{module}"}
             if len(taken) < limit and is_ours_alone and _folded(sentence) not in seen:
                 taken[query_id] = sentence
@@ -272,9 +272,9 @@ def _choose(modules: dict[str, list[_Entry]], max_queries: int, min_words: int) 
 
 def _candidates(entries: Iterable[_Entry], min_words: int) -> dict[str, str]:
     """Return function -> first sentence, where that sentence can be a query."""
-    found: dict[str, str] = {}
+    sentences: dict[str, str] = {}
     for name, is_function, paragraphs in entries:
-        if not is_function or name in found:
+        if not is_function or name in sentences:
             continue  # a name can be defined twice (a property's setter): the first counts
         end = _SENTENCE_END.search(paragraphs[0])
         sentence = paragraphs[0][: end.start() if end else None].strip().rstrip(".:;!?,")
@@ -282,8 +282,8 @@ def _candidates(entries: Iterable[_Entry], min_words: int) -> dict[str, str]:
         is_prose = sentence[:1].isalpha() and "->" not in sentence and ">>>" not in sentence
         is_call = re.match(r"[\w.]+\(", sentence) is not None
         if len(words) >= min_words and len(sentence.split()) <= _MAX_QUERY_WORDS and is_prose and not is_call:
-            found[name] = sentence
-    return found
+            sentences[name] = sentence
+    return sentences
 
 
 def _holders(sentences: Iterable[str], texts: dict[str, str]) -> dict[str, set[str]]:

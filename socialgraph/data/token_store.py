@@ -53,8 +53,8 @@ class Encoder:
         """Return each text's word pieces ``[L]``: uint16 where the vocabulary allows, else int32."""
         # Lone surrogates have no UTF-8 and would stop the tokenizer.
         clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
-        found = self._backend.encode_batch_fast(clean, add_special_tokens=False)
-        return [np.array(one.ids, dtype=self.dtype) for one in found]
+        encodings = self._backend.encode_batch_fast(clean, add_special_tokens=False)
+        return [np.array(one.ids, dtype=self.dtype) for one in encodings]
 
     @property
     def dtype(self) -> npt.DTypeLike:
@@ -263,10 +263,10 @@ def _write_ids(
     bar = tqdm(total=total, desc="tokenising", unit="doc", disable=None, leave=False)
     with atomic_write(path, "wb") as file, ThreadPoolExecutor(1) as beside, bar:
 
-        def write(found: list[Ids]) -> None:
-            lengths.append(np.array([len(ids) for ids in found]))
-            file.write(np.concatenate(found).tobytes())
-            bar.update(len(found))
+        def write(new: list[Ids]) -> None:
+            lengths.append(np.array([len(ids) for ids in new]))
+            file.write(np.concatenate(new).tobytes())
+            bar.update(len(new))
 
         waiting = None
         for batch in text_batches(documents.values()):  # the next batch is read while one is tokenised

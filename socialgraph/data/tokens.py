@@ -133,7 +133,7 @@ class Tokens:
         strangers = np.flatnonzero(rows < 0)
         for first in tqdm(range(0, len(strangers), 1024), "tokenising", disable=None, leave=False):
             some = strangers[first : first + 1024]
-            lengths[some] = [len(found) for found in self._tokenised([ids[i] for i in some], documents)]
+            lengths[some] = [len(pieces) for pieces in self._tokenised([ids[i] for i in some], documents)]
         return lengths.tolist()
 
     def words(self, ids: Tensor) -> list[str]:
@@ -143,10 +143,10 @@ class Tokens:
 
     def _tokenised(self, ids: Sequence[str], documents: Mapping[str, Document]) -> list[Tensor]:
         """Return word pieces from memory; those that are not there are tokenised together."""
-        found = {i: self._documents.get(i) for i in ids}
-        for batch in text_batches(documents[i] for i, known in found.items() if known is None):
+        pieces = {i: self._documents.get(i) for i in ids}
+        for batch in text_batches(documents[i] for i, known in pieces.items() if known is None):
             for document, whole in zip(batch, self._encode([d.full_text for d in batch]), strict=True):
                 cut = torch.from_numpy(whole[: self.max_document_length].astype(np.int32))
                 self._documents.put(document.doc_id, cut)
-                found[document.doc_id] = cut
-        return [cast(Tensor, found[i]) for i in ids]
+                pieces[document.doc_id] = cut
+        return [cast(Tensor, pieces[i]) for i in ids]

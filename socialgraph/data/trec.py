@@ -44,7 +44,7 @@ def read_run(path: str | os.PathLike[str]) -> Run:
         query, _, document, rank, score, _ = columns
         try:
             _whole(rank)
-            value = float(_plain(score))
+            value = float(_without_underscore(score))
         except ValueError:
             _refuse(path, number, "a whole number as rank and a number as score", line)
         if not math.isfinite(value):
@@ -147,7 +147,7 @@ def _name(column: bytes, names: dict[bytes, str], path: str | os.PathLike[str], 
     return names.setdefault(column, name)
 
 
-def _plain(number: bytes) -> bytes:
+def _without_underscore(number: bytes) -> bytes:
     """Return the column if it has none of what only Python takes for a part of a number: 1_000."""
     if b"_" in number:
         raise ValueError
@@ -155,7 +155,7 @@ def _plain(number: bytes) -> bytes:
 
 
 def _whole(number: bytes) -> int:
-    return int(_plain(number))
+    return int(_without_underscore(number))
 
 
 def _refuse(path: str | os.PathLike[str], number: int, expected: str, line: bytes) -> NoReturn:

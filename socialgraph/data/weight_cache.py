@@ -63,12 +63,12 @@ class WeightCache:
     def weights(self, pattern: Centrality, batch: Batch) -> Tensor:
         """Return the pattern's weight of every node, ``[N]`` float32; only pairs that are not kept are computed."""
         keys = self._keys(pattern, batch)
-        found: dict[bytes, Tensor] = {}
+        cached: dict[bytes, Tensor] = {}
         place: dict[bytes, int] = {}  # where each pair stands that is not in memory
         for number, key in enumerate(keys):
             weights = self._memory.get(key)
             if weights is not None:
-                found[key] = weights
+                cached[key] = weights
             elif key not in place:
                 place[key] = number
         size = batch.ptr.diff().tolist()
@@ -81,8 +81,8 @@ class WeightCache:
             new |= fresh | self._write(fresh)
         for key, weights in new.items():
             self._memory.put(key, weights)
-        found |= new
-        return torch.cat([found[key] for key in keys]).to(batch.input_ids.device)
+        cached |= new
+        return torch.cat([cached[key] for key in keys]).to(batch.input_ids.device)
 
     def _keys(self, pattern: Centrality, batch: Batch) -> list[bytes]:
         """Return a hash for each pair, 128 bits."""
@@ -119,7 +119,7 @@ class WeightCache:
 
     def _read(self, sizes: Mapping[bytes, int]) -> dict[bytes, Tensor]:
         """Return the weights that the file keeps of pairs of so many nodes; what cannot be theirs counts as missing."""
-        file, found = self._file(), {}
+        file, cached = self._file(), {}
         if file is None:
             return {}
         with self._errors():
@@ -128,8 +128,8 @@ class WeightCache:
                 if row is not None and isinstance(row[0], bytes) and len(row[0]) == 4 * size:
                     weights = torch.from_numpy(np.frombuffer(row[0], "<f4").copy())
                     if bool(weights.isfinite().all()):
-                        found[key] = weights
-        return found
+                        cached[key] = weights
+        return cached
 
     def _write(self, fresh: Mapping[bytes, Tensor]) -> dict[bytes, Tensor]:
         """Keep weights in the file, and return those that it keeps: another process may have been first."""

@@ -60,9 +60,9 @@ def measures_by_length(
         queries[int(np.searchsorted(bounds, lengths[query], side="right"))].append(query)
     buckets = []
     for name, inside in zip(names, queries, strict=True):
-        found = {system: np.array([values[query] for query in inside]) for system, values in measures.items()}
-        means = {system: float(value.mean()) for system, value in found.items() if inside}
-        spread = {system: float(value.std(ddof=1)) for system, value in found.items() if len(inside) > 1}
+        arrays = {system: np.array([values[query] for query in inside]) for system, values in measures.items()}
+        means = {system: float(value.mean()) for system, value in arrays.items() if inside}
+        spread = {system: float(value.std(ddof=1)) for system, value in arrays.items() if len(inside) > 1}
         errors = {system: deviation / len(inside) ** 0.5 for system, deviation in spread.items()}
         buckets.append(Bucket(name, tuple(inside), means, errors))
     return buckets
@@ -116,13 +116,18 @@ def draw_by_length(buckets: Sequence[Bucket], measure: str, note: str = "") -> F
         axes.set_ylim(bottom=0)
     else:  # a lift may be below chance
         axes.axhline(0, color="#444444", linewidth=0.8)
-    for columns in range(min(len(systems), int(size // 2)), 0, -1):
+    _legend(figure, min(len(systems), int(size // 2)))
+    if note:
+        figure.supxlabel(note, size=8, color=GREY, x=0.02, ha="left", parse_math=False)
+    return figure
+
+
+def _legend(figure: Figure, most: int) -> None:
+    """Write the systems' names above the figure, in as many columns as have room: names may be long."""
+    for columns in range(most, 0, -1):
         legend = figure.legend(frameon=False, fontsize=9, ncols=columns, loc="outside upper left")
         for text in legend.get_texts():
             text.set_parse_math(False)
         if legend.get_window_extent().width <= figure.bbox.width or columns == 1:
             break
-        legend.remove()  # names may be long
-    if note:
-        figure.supxlabel(note, size=8, color=GREY, x=0.02, ha="left", parse_math=False)
-    return figure
+        legend.remove()

@@ -83,10 +83,10 @@ def names(typed: str) -> list[str]:
     Raises:
         OptionError: none, more than two, or twice the same.
     """
-    found = typed.split(",")
-    if len(found) > 2 or len(set(found)) < len(found) or not all(found):
+    chosen = typed.split(",")
+    if len(chosen) > 2 or len(set(chosen)) < len(chosen) or not all(chosen):
         raise OptionError(f"--partition takes one partition or two different ones, such as edge,node; got {typed!r}")
-    return found
+    return chosen
 
 
 def partition(name: str, k: int) -> Partition:
@@ -96,8 +96,8 @@ def partition(name: str, k: int) -> Partition:
         OptionError: there is none.
     """
     kind: Any = own("--partition", name, Partition) if "." in name else name
-    found = kind if isinstance(kind, type) else type(partition_resolver(name))
-    return partition_resolver(kind, **({"k": k} if "k" in inspect.signature(found).parameters else {}))
+    resolved = kind if isinstance(kind, type) else type(partition_resolver(name))
+    return partition_resolver(kind, **({"k": k} if "k" in inspect.signature(resolved).parameters else {}))
 
 
 def edges_of(name: str | None, circles: Partition, sparsity: float | None, backbone: str) -> EdgeSampler:
@@ -161,8 +161,8 @@ def known_evidence(
     if not asked or folder.startswith("irds:"):
         return None
     place = None if folder == "pydocs" else folder
-    found = (evidence_nodes(name, document, tokenizer, place) for name in asked)
-    return next((one for one in found if one is not None), None)
+    nodes = (evidence_nodes(name, document, tokenizer, place) for name in asked)
+    return next((one for one in nodes if one is not None), None)
 
 
 def collection(name: str) -> Collection:

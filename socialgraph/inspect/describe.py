@@ -182,9 +182,9 @@ def path_length_of(friend: csr_array) -> tuple[float, float]:
     sources = np.arange(size)
     if size > SOURCES:
         sources = np.random.default_rng(0).choice(size, SOURCES, replace=False)
-    found = [len(new) for new in _hops(friend, [[node] for node in sources])]  # pairs at 0, 1, 2, ... hops
+    reached = [len(new) for new in _hops(friend, [[node] for node in sources])]  # pairs at 0, 1, 2, ... hops
     pairs = len(sources) * (size - 1)
-    return _ratio(np.dot(np.arange(len(found)), found), sum(found[1:])), _ratio(pairs - sum(found[1:]), pairs)
+    return _ratio(np.dot(np.arange(len(reached)), reached), sum(reached[1:])), _ratio(pairs - sum(reached[1:]), pairs)
 
 
 def random_network(size: int, density: float) -> csr_array:
@@ -277,8 +277,8 @@ def _query(
     held = circles[match]
     result["query_kept"] = _ratio((held.sum(1) > 0).sum(), amount)
     result["query_by_circle"] = _mean(held.sum(0) / amount) if amount else math.nan
-    found = [len(new) for new in _hops(friend, [np.flatnonzero(match)])]
-    result["hops_to_query"] = _ratio(np.dot(np.arange(len(found)), found), sum(found[1:]))
+    reached = [len(new) for new in _hops(friend, [np.flatnonzero(match)])]
+    result["hops_to_query"] = _ratio(np.dot(np.arange(len(reached)), reached), sum(reached[1:]))
     known = member[match].toarray().T  # [C, matches]: what the members of each circle know
     rows = max(1, CELLS // max(1, amount))
     for block in range(1, blocks + 1):

@@ -29,7 +29,7 @@ Array = NDArray[Any]
 #: Paul Tol's "light" scheme: made for cells with black text in them, distinct also for the colour-blind.
 PALETTE = ("#77AADD", "#EE8866", "#EEDD88", "#FFAABB", "#44BB99", "#AAAA00", "#99DDFF", "#BBCC33")
 OTHERS = "#D9D9D9"  # circles without a colour of their own
-NOBODY = "#FFFFFF"
+UNGATHERED = "#FFFFFF"  # in no circle
 QUERY = "#9B1B30"  # dark enough to be told from every fill by its lightness alone
 GREY = "#666666"
 
@@ -101,7 +101,7 @@ def draw(
     """
     graph, words = one_graph(graph, words)
     pieces = None if words is None else [printable(word) for word in words]
-    found = _circles(graph, circles)
+    gathered = _circles(graph, circles)
     cells = _layout(int(graph.num_nodes or 0), pieces)
 
     text_height = max(cells.line * (int(cells.row.max(initial=0)) + 1), 0.3)
@@ -113,12 +113,12 @@ def draw(
         return figure.add_axes((left / WIDTH, bottom / height, width / WIDTH, tall / height))
 
     bottom = FOOT + LOWER + GAP
-    _header(panel(MARGIN, bottom + text_height, WIDTH - 2 * MARGIN, HEADER), graph, found, title)
-    _text(panel(MARGIN, bottom, WIDTH - 2 * MARGIN, text_height), graph, cells, pieces, found)
+    _header(panel(MARGIN, bottom + text_height, WIDTH - 2 * MARGIN, HEADER), graph, gathered, title)
+    _text(panel(MARGIN, bottom, WIDTH - 2 * MARGIN, text_height), graph, cells, pieces, gathered)
     side = WIDTH - MARGIN - LOWER
-    _table(panel(MARGIN, FOOT, 3.6, LOWER), found, pieces)
-    _lanes(panel(MARGIN + 3.65, FOOT, side - MARGIN - 3.65 - 0.75, LOWER), graph, found)
-    _adjacency(panel(side, FOOT, LOWER, LOWER), graph, found)
+    _table(panel(MARGIN, FOOT, 3.6, LOWER), gathered, pieces)
+    _lanes(panel(MARGIN + 3.65, FOOT, side - MARGIN - 3.65 - 0.75, LOWER), graph, gathered)
+    _adjacency(panel(side, FOOT, LOWER, LOWER), graph, gathered)
     return figure
 
 
@@ -134,10 +134,10 @@ def _circles(graph: DocumentGraph, chosen: Sequence[int] | None) -> list[Circle]
     if len(chosen) > len(PALETTE):
         raise OptionError(f"there are colours for {len(PALETTE)} circles at most, got {len(chosen)}")
     colours = dict(zip(chosen, PALETTE, strict=False))
-    found = []
+    result = []
     for number, inside in meetings(graph, ends):
         leader = int(leader_index[number])
-        found.append(
+        result.append(
             Circle(
                 number=number,
                 leader=leader,
@@ -148,7 +148,7 @@ def _circles(graph: DocumentGraph, chosen: Sequence[int] | None) -> list[Circle]
                 has_colour=number in colours,
             )
         )
-    return found
+    return result
 
 
 def _layout(count: int, pieces: list[str] | None) -> Cells:
@@ -256,19 +256,8 @@ def _text(axes: Axes, graph: DocumentGraph, cells: Cells, pieces: list[str] | No
         met[circle.members] = True
     boxes = _boxes(left, right, top, low)
     outline = {"edgecolors": "#DDDDDD", "linewidths": 0.25 if tight else 0.4}
-    _fill(axes, boxes, np.where(met, OTHERS, NOBODY).tolist(), gid="cells", **outline)
-    # Who belongs to several coloured circles shows all of their colours, side by side.
-    coloured = [circle for circle in circles if circle.has_colour]
-    if coloured:
-        node = np.concatenate([circle.members for circle in coloured])
-        colour = np.repeat([circle.colour for circle in coloured], [circle.members.size for circle in coloured])
-        order = np.argsort(node, kind="stable")
-        node, colour = node[order], colour[order]
-        turn = np.arange(len(node)) - np.searchsorted(node, node)
-        part = (right - left)[node] / np.bincount(node, minlength=count)[node]
-        start = left[node] + turn * part
-        stripes = _boxes(start, start + part, top[node], low[node])
-        _fill(axes, stripes, colour.tolist(), gid="memberships")
+    _fill(axes, boxes, np.where(met, OTHERS, UNGATHERED).tolist(), gid="cells", **outline)
+    _memberships(axes, circles, left, right, top, low)
     match = query_match(graph, documents(graph)[0]).numpy()
     bar = low - (0.3 if tight else 0.16) * (low - top)
     _fill(axes, _boxes(left, right, bar, low)[match], QUERY, gid="query matches")
@@ -280,31 +269,47 @@ def _text(axes: Axes, graph: DocumentGraph, cells: Cells, pieces: list[str] | No
     bold = {"edgecolors": "black", "linewidths": 1.2 if tight else 1.8}
     _fill(axes, boxes[leaders], "none", zorder=4, gid="leaders", **bold)
     if pieces and cells.size is not None:
-        for i, piece in enumerate(pieces):
-            _write(
-                axes,
-                NUMBERS + cells.centre[i],
-                (cells.row[i] + 0.5) * line,
-                _shorten(piece),
-                size=cells.size,
-                family="DejaVu Sans Mono",
-                weight="bold" if i in leaders else "normal",
-                color="black" if met[i] else GREY,
-                ha="center",
-                zorder=5,
-                gid="word",
-            )
-        # Whose leader it is, on the upper right corner.
-        for leader in leaders:
-            numbers = ", ".join(str(circle.number) for circle in circles if circle.leader == leader)
-            box = {"boxstyle": "square,pad=0.15", "facecolor": "black", "edgecolor": "none"}
-            style = {"size": max(0.65 * cells.size, 4.0), "color": "white", "zorder": 6}
-            style |= {"ha": "right", "va": "bottom"}
-            _write(axes, right[leader], top[leader] + 0.02, numbers, bbox=box, gid="leader number", **style)
+        _words(axes, cells, pieces, met, leaders)
+        _leader_numbers(axes, circles, right, top, max(0.65 * cells.size, 4.0))
     rows, firsts = np.unique(cells.row, return_index=True)
     every = int(np.ceil(0.11 / line))
     for row, first in zip(rows[::every].tolist(), firsts[::every].tolist(), strict=True):
         _write(axes, NUMBERS - 0.06, (row + 0.5) * line, str(first), size=5.5, color=GREY, ha="right")
+
+
+def _memberships(axes: Axes, circles: list[Circle], left: Array, right: Array, top: Array, low: Array) -> None:
+    """Colour the members: who belongs to several coloured circles shows all of their colours, side by side."""
+    coloured = [circle for circle in circles if circle.has_colour]
+    if not coloured:
+        return
+    node = np.concatenate([circle.members for circle in coloured])
+    colour = np.repeat([circle.colour for circle in coloured], [circle.members.size for circle in coloured])
+    order = np.argsort(node, kind="stable")
+    node, colour = node[order], colour[order]
+    turn = np.arange(len(node)) - np.searchsorted(node, node)
+    part = (right - left)[node] / np.bincount(node, minlength=len(left))[node]
+    start = left[node] + turn * part
+    stripes = _boxes(start, start + part, top[node], low[node])
+    _fill(axes, stripes, colour.tolist(), gid="memberships")
+
+
+def _words(axes: Axes, cells: Cells, pieces: list[str], met: Array, leaders: list[int]) -> None:
+    """Write the word pieces into their cells, leaders in bold, those in no circle in grey."""
+    for i, piece in enumerate(pieces):
+        _write(
+            axes, NUMBERS + cells.centre[i], (cells.row[i] + 0.5) * cells.line, _shorten(piece), size=cells.size,
+            family="DejaVu Sans Mono", weight="bold" if i in leaders else "normal",
+            color="black" if met[i] else GREY, ha="center", zorder=5, gid="word",
+        )  # fmt: skip
+
+
+def _leader_numbers(axes: Axes, circles: list[Circle], right: Array, top: Array, size: float) -> None:
+    """Write the numbers of the circles that a word leads on its upper right corner."""
+    box = {"boxstyle": "square,pad=0.15", "facecolor": "black", "edgecolor": "none"}
+    style = {"size": size, "color": "white", "zorder": 6, "ha": "right", "va": "bottom"}
+    for leader in sorted({circle.leader for circle in circles}):
+        numbers = ", ".join(str(circle.number) for circle in circles if circle.leader == leader)
+        _write(axes, right[leader], top[leader] + 0.02, numbers, bbox=box, gid="leader number", **style)
 
 
 def _table(axes: Axes, circles: list[Circle], pieces: list[str] | None) -> None:

@@ -14,7 +14,7 @@ from socialgraph.data.graph import DocumentGraph
 from socialgraph.errors import InputError
 from socialgraph.inspect.figure import GREY, printable, whole_word
 from socialgraph.inspect.networkx import circles_of, one_graph
-from socialgraph.inspect.patterns_figure import SHADES
+from socialgraph.inspect.patterns_figure import SHADES, draw_scale
 
 CELL, LABELS, TOP, BAR = 0.24, 2.0, 1.0, 1.3  # inches
 
@@ -48,12 +48,7 @@ def draw_leaders(
     if weight.shape != (amount, amount):
         wanted = f"[heads, {amount}, {amount}] or [{amount}, {amount}], as the graph has {amount} circles"
         raise InputError(f"attention must be {wanted}, got {list(attention.shape)}")
-    pieces = None if words is None else [printable(word) for word in words]
-    labels = []
-    for number, (leader, passage) in enumerate(zip(leader_index.tolist(), passage_mask.tolist(), strict=True)):
-        name = "[CLS]" if passage else f"#{leader}" if pieces is None else whole_word(pieces, leader)
-        labels.append(f"{name}  {number}")
-
+    labels = _names(leader_index, passage_mask, words)
     side = CELL * max(amount, 8)
     width, height = LABELS + side + BAR, TOP + side + 0.55
     figure = Figure(figsize=(width, height), facecolor="white")
@@ -72,17 +67,24 @@ def draw_leaders(
         spine.set(color="#AAAAAA", linewidth=0.6)
     axes.set_xlabel("leader who is heard, by circle", size=8, color=GREY)
     axes.xaxis.set_label_position("bottom")
-    place = (LABELS + side + 0.15) / width, 0.55 / height, 0.12 / width, side / height
-    bar = figure.colorbar(image, cax=figure.add_axes(place))
-    bar.ax.tick_params(labelsize=7, colors=GREY, length=2.5)
-    bar.outline.set_visible(False)
-    bar.ax.axhline(1 / amount, color="black", linewidth=0.8)
-    bar.ax.annotate("all alike", (1, 1 / amount), (30, 0), xycoords=("axes fraction", "data"),
-                    textcoords="offset points", size=7, color=GREY, va="center")  # fmt: skip
+    scale = draw_scale(figure, image, LABELS + side, 0.55, side)
+    scale.axhline(1 / amount, color="black", linewidth=0.8)
+    scale.annotate("all alike", (1, 1 / amount), (30, 0), xycoords=("axes fraction", "data"),
+                   textcoords="offset points", size=7, color=GREY, va="center")  # fmt: skip
     title = textwrap.shorten(printable(title or "Attention between leaders"), int(11 * width), placeholder=" …")
-    plain: dict[str, Any] = {"va": "center", "parse_math": False, "usetex": False}  # a title may hold a query
-    figure.text(0.1 / width, 1 - 0.3 / height, title, size=10, weight="bold", **plain)
+    literal: dict[str, Any] = {"va": "center", "parse_math": False, "usetex": False}  # a title may hold a query
+    figure.text(0.1 / width, 1 - 0.3 / height, title, size=10, weight="bold", **literal)
     figure.text(
-        0.12 / width, (0.55 + side / 2) / height, "leader who listens", rotation=90, size=8, color=GREY, **plain
+        0.12 / width, (0.55 + side / 2) / height, "leader who listens", rotation=90, size=8, color=GREY, **literal
     )
     return figure
+
+
+def _names(leader_index: Tensor, passage_mask: Tensor, words: Sequence[str] | None) -> list[str]:
+    """Return what each leader is called: [CLS] of a passage, or the whole word, and the number of the circle."""
+    pieces = None if words is None else [printable(word) for word in words]
+    names = []
+    for number, (leader, passage) in enumerate(zip(leader_index.tolist(), passage_mask.tolist(), strict=True)):
+        name = "[CLS]" if passage else f"#{leader}" if pieces is None else whole_word(pieces, leader)
+        names.append(f"{name}  {number}")
+    return names

@@ -8,9 +8,11 @@ from typing import Any, cast
 
 import numpy as np
 import torch
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LinearSegmentedColormap, PowerNorm
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
@@ -67,38 +69,51 @@ def draw_patterns(graph: DocumentGraph, edges: SocialEdges, title: str | None = 
     if title is None:
         names = (("Document", graph.document_id), ("query", graph.query_id))
         title = ", ".join(f"{what} {name}" for what, name in names if name)
-    plain: dict[str, Any] = {"parse_math": False, "usetex": False}  # titles hold ids and queries, never formulas
+    literal: dict[str, Any] = {"parse_math": False, "usetex": False}  # titles hold ids and queries, never formulas
     title = textwrap.shorten(printable(title), int(13 * width), placeholder=" …")
-    figure.text(LEFT / width, 1 - 0.28 / height, title, size=11, weight="bold", va="center", **plain)
+    figure.text(LEFT / width, 1 - 0.28 / height, title, size=11, weight="bold", va="center", **literal)
     size = int(graph.num_nodes or 0)
     for row, matrices in enumerate((probable, drawn)):
         for column, (name, matrix) in enumerate(zip(columns, matrices, strict=True)):
             left, bottom = LEFT + column * (SIDE + GAP), FOOT + (1 - row) * (SIDE + GAP)
             axes = figure.add_axes((left / width, bottom / height, SIDE / width, SIDE / height))
-            image = axes.imshow(
-                matrix if size else np.zeros((1, 1)), cmap=SHADES,
-                norm=PowerNorm(0.7, 0.0, (highest, 1.0)[row]),  # most probabilities are small
-                extent=(-0.5, max(size, 1) - 0.5, max(size, 1) - 0.5, -0.5), interpolation="nearest",
-                gid=("probability ", "adjacency ")[row] + name,
-            )  # fmt: skip
-            axes.tick_params(labelsize=7, colors=GREY, length=2.5, labelleft=column == 0, labelbottom=row == 1)
-            for axis in (axes.xaxis, axes.yaxis):
-                axis.set_major_locator(MaxNLocator(4, integer=True, steps=[1, 2, 5, 10]))
-            for spine in axes.spines.values():
-                spine.set(color="#AAAAAA", linewidth=0.6)
+            norm = PowerNorm(0.7, 0.0, (highest, 1.0)[row])  # most probabilities are small
+            image = _panel(axes, matrix, size, norm, ("probability ", "adjacency ")[row] + name)
+            axes.tick_params(labelleft=column == 0, labelbottom=row == 1)
             if row == 0:
                 axes.set_title(name, size=10, parse_math=False)
             if column == 0:
                 axes.set_ylabel(("probability of an edge", "edges")[row], size=9)
         if row == 0:
-            place = (left + SIDE + 0.15) / width, bottom / height, 0.12 / width, SIDE / height
-            bar = figure.colorbar(image, cax=figure.add_axes(place))
-            bar.ax.tick_params(labelsize=7, colors=GREY, length=2.5)
-            bar.outline.set_visible(False)
+            draw_scale(figure, image, left + SIDE, bottom, SIDE)
     share = f"place in the document (word pieces); in every column {100 * (1 - edges.sparsity):.3g} % of the pairs are"
     share += " expected to be edges"
     figure.text(LEFT / width, 0.14 / height, share, size=8, color=GREY, va="center")
     return figure
+
+
+def _panel(axes: Axes, matrix: Array, size: int, norm: PowerNorm, gid: str) -> AxesImage:
+    # A matrix over the places of a document of `size` word pieces.
+    image = axes.imshow(
+        matrix if size else np.zeros((1, 1)), cmap=SHADES, norm=norm,
+        extent=(-0.5, max(size, 1) - 0.5, max(size, 1) - 0.5, -0.5), interpolation="nearest", gid=gid,
+    )  # fmt: skip
+    axes.tick_params(labelsize=7, colors=GREY, length=2.5)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(4, integer=True, steps=[1, 2, 5, 10]))
+    for spine in axes.spines.values():
+        spine.set(color="#AAAAAA", linewidth=0.6)
+    return image
+
+
+def draw_scale(figure: Figure, image: AxesImage, left: float, bottom: float, tall: float) -> Axes:
+    """Draw the scale of an image's shades on its right, ``tall`` inches from a corner in inches; return its axes."""
+    width, height = figure.get_size_inches()
+    place = (left + 0.15) / width, bottom / height, 0.12 / width, tall / height
+    bar = figure.colorbar(image, cax=figure.add_axes(place))
+    bar.ax.tick_params(labelsize=7, colors=GREY, length=2.5)
+    bar.outline.set_visible(False)
+    return bar.ax
 
 
 def _matrices(graph: DocumentGraph, edges: SocialEdges) -> tuple[Array, Array]:

@@ -212,8 +212,8 @@ class BertRanker(HubRanker):
         layers = len({key.split(".")[1] for key in found if key.startswith("layers.")})
         number = options.get("num_layers", 12)
         if number != layers:  # before so many are made
-            told = f"config.json asks for {number} layers, the weights have {layers}"
-            raise CheckpointError(f"{model_id}: not a saved {cls.__name__} ({told})")
+            reason = f"config.json asks for {number} layers, the weights have {layers}"
+            raise CheckpointError(f"{model_id}: not a saved {cls.__name__} ({reason})")
         with torch.device("meta"):
             model = cls(**options)
         wanted = dict(model.state_dict())

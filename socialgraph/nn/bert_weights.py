@@ -199,8 +199,8 @@ def copy_classifier(backbone: str, pooler: torch.nn.Linear, score: torch.nn.Line
     missing = sorted(wanted - place.keys())
     if missing:
         raise CheckpointError(f"{backbone}: not a whole {CROSS_ENCODER}, the weight {missing[0]!r} is missing")
-    found = {key: header(file)[key] for key, file in place.items()}
-    labels = found[f"{CLASSIFIER}.bias"][0]
+    shapes = {key: header(file)[key] for key, file in place.items()}
+    labels = shapes[f"{CLASSIFIER}.bias"][0]
     if labels not in (1, 2):
         raise CheckpointError(
             f"{backbone}: a classifier of {labels} labels; a ranker has one, or two (irrelevant, relevant). To start "
@@ -208,7 +208,7 @@ def copy_classifier(backbone: str, pooler: torch.nn.Linear, score: torch.nn.Line
         )
     meta = {f"{POOLER}.{k}": v for k, v in pooler.state_dict().items()}
     meta |= {f"{CLASSIFIER}.{k}": v.expand(labels, *v.shape[1:]) for k, v in score.state_dict().items()}
-    check_shapes(backbone, meta, found)
+    check_shapes(backbone, meta, shapes)
     weights: dict[str, Tensor] = {}
     for key, file in place.items():
         with safe_open(file, framework="pt") as opened:

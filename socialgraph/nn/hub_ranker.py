@@ -93,8 +93,8 @@ class HubRanker(
         except CheckpointError:
             raise
         except Exception as error:  # the hub, safetensors and torch each have errors of their own
-            told = f"not a saved {cls.__name__} ({first_line(error)})"
-            raise CheckpointError(f"{pretrained_model_name_or_path}: {told}") from error
+            reason = f"not a saved {cls.__name__} ({first_line(error)})"
+            raise CheckpointError(f"{pretrained_model_name_or_path}: {reason}") from error
 
     @classmethod
     def _from_pretrained(cls, *, model_id: str, map_location: str = "cpu", strict: bool = True, **options: Any) -> Self:
@@ -149,9 +149,9 @@ class HubRanker(
 def _fits(value: object, kind: Any) -> bool:
     """Whether a value of a JSON file is of an argument's type; whole numbers lie from 0 to 2^31 - 1."""
     kinds = get_args(kind) if isinstance(kind, UnionType) else (kind,)
-    plain = {get_origin(one) or one for one in kinds}
-    if float in plain and isinstance(value, int):
+    types = {get_origin(one) or one for one in kinds}
+    if float in types and isinstance(value, int):
         return True
     if isinstance(value, list):
-        return list in plain and all(is_whole(one, 0) for one in value)
-    return type(value) in plain and (type(value) is not int or is_whole(value, 0))
+        return list in types and all(is_whole(one, 0) for one in value)
+    return type(value) in types and (type(value) is not int or is_whole(value, 0))

@@ -137,8 +137,8 @@ def sentence_pooling(backbone: str) -> str:
         raise CheckpointError(f"{backbone}: no {folder}/config.json, which modules.json names")
     mode = pooling_mode(read_json(config))
     if mode not in _MODES:
-        told = f"pooling must be one of {', '.join(_MODES)}, got {mode}"
-        raise CheckpointError(f"{backbone}: {folder}/config.json: {told}")
+        reason = f"pooling must be one of {', '.join(_MODES)}, got {mode}"
+        raise CheckpointError(f"{backbone}: {folder}/config.json: {reason}")
     return _MODES[mode]
 
 
@@ -147,7 +147,7 @@ def pooling_mode(config: dict[str, Any]) -> str:
     if "pooling_mode" in config:
         return str(config["pooling_mode"])
     flags = [key for key, value in config.items() if key.startswith("pooling_mode_") and value is True]
-    short = [key.removeprefix("pooling_mode_") for key in flags]
+    modes = [key.removeprefix("pooling_mode_") for key in flags]
     # all names but the longest end in _token or _tokens there
-    names = [key if key in _MODES else re.sub("_tokens?$", "", key) for key in short]
+    names = [key if key in _MODES else re.sub("_tokens?$", "", key) for key in modes]
     return " + ".join(names) if names else "mean"

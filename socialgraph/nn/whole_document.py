@@ -108,10 +108,10 @@ class WholeDocument(HubRanker):
         cls_token_id, sep_token_id = special_tokens(backbone)
         options = {"cls_token_id": cls_token_id, "sep_token_id": sep_token_id, **options}
         files = weight_files(backbone, locate(backbone))
-        found = {key: shape for file in files for key, shape in header(file).items()}
-        _check_layers(backbone, known, found)
+        shapes = {key: shape for file in files for key, shape in header(file).items()}
+        _check_layers(backbone, known, shapes)
         with torch.device("meta"):
-            _check_sizes(backbone, cls(known, backbone=backbone, **options).encoder, found)
+            _check_sizes(backbone, cls(known, backbone=backbone, **options).encoder, shapes)
         model = cls(known, backbone=backbone, **options)
         missing = _load(backbone, model.encoder)
         if not is_classifier:  # the head is new; BERT's pooler is a part of it
@@ -189,8 +189,8 @@ def encoder_config(where: str, values: dict[str, Any]) -> Any:
 def _read_values(where: str, values: dict[str, Any]) -> dict[str, Any]:
     """Return what is read of an encoder's config.json."""
     if values.get("model_type") not in ENCODERS:
-        told = f"the encoder must be one of {', '.join(ENCODERS)}, this is a {values.get('model_type')!r}"
-        raise CheckpointError(f"{where}: {told}")
+        reason = f"the encoder must be one of {', '.join(ENCODERS)}, this is a {values.get('model_type')!r}"
+        raise CheckpointError(f"{where}: {reason}")
     if values.get("quantization_config") is not None:
         raise CheckpointError(f"{where}: the encoder is quantised; use the plain weights")
     if values.get("is_decoder", False) is not False:

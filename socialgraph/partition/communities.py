@@ -68,21 +68,21 @@ class Communities(Partition):
         """Return the circles of every document; see :meth:`Partition.forward`."""
         device, edge_index, batch = batch.device, edge_index.cpu(), batch.cpu()
         weight = None if edge_weight is None else edge_weight.cpu()
-        found, names = [batch.new_empty(2, 0)], 0
+        membership, names = [batch.new_empty(2, 0)], 0
         ptr = cumsum(torch.bincount(batch[edge_index[0]], minlength=batch_size)).tolist()
         for first, last in pairwise(ptr):
             if first < last:
                 nodes, ends = torch.unique(edge_index[:, first:last], return_inverse=True)
                 own = self.communities(ends, None if weight is None else weight[first:last], nodes.numel())
-                found.append(torch.stack([nodes[own[0]], own[1] + names]))
-                names = int(found[-1][1].max()) + 1 if own.numel() else names
-        circle_index, leader_index = self._circles(torch.cat(found, 1), edge_index, batch)
+                membership.append(torch.stack([nodes[own[0]], own[1] + names]))
+                names = int(membership[-1][1].max()) + 1 if own.numel() else names
+        circle_index, leader_index = self._circles(torch.cat(membership, 1), edge_index, batch)
         return circle_index.to(device), leader_index.to(device)
 
-    def _circles(self, found: Tensor, edge_index: Tensor, batch: Tensor) -> tuple[Tensor, Tensor]:
+    def _circles(self, membership: Tensor, edge_index: Tensor, batch: Tensor) -> tuple[Tensor, Tensor]:
         """Return the circles and leaders of the communities of all documents."""
         size = max(batch.numel(), 1)
-        member = torch.unique(found[1] * size + found[0])  # by community, then by node; no doubles
+        member = torch.unique(membership[1] * size + membership[0])  # by community, then by node; no doubles
         friends = friends_inside(member, edge_index, size)
         member, friends = member[friends > 0], friends[friends > 0]
         name, community, members = torch.unique(member // size, return_inverse=True, return_counts=True)

@@ -104,8 +104,8 @@ def the_leader_is_a_member(batch: Tensor, circle_index: Tensor, leader_index: Te
     if not without.numel():
         return None
     members = node[circle == without[0]]
-    told = in_words(int(leader_index[without[0]]), members.tolist())
-    return Offence(f"circle {int(without[0])} is {told}", int(members[0]))
+    described = in_words(int(leader_index[without[0]]), members.tolist())
+    return Offence(f"circle {int(without[0])} is {described}", int(members[0]))
 
 
 def circles_go_document_by_document(batch: Tensor, circle_index: Tensor, leader_index: Tensor) -> Offence | None:
@@ -115,8 +115,8 @@ def circles_go_document_by_document(batch: Tensor, circle_index: Tensor, leader_
     if not back.numel():
         return None
     at = int(back[0])
-    told = f"circle {at} is of document {int(document[at])}, circle {at + 1} of document {int(document[at + 1])}"
-    return Offence(told, int(leader_index[at]))
+    reason = f"circle {at} is of document {int(document[at])}, circle {at + 1} of document {int(document[at + 1])}"
+    return Offence(reason, int(leader_index[at]))
 
 
 #: what every answer obeys, in the order in which it is checked

@@ -49,8 +49,8 @@ class Louvain(Communities):
         """Return the communities; see :meth:`Communities.communities`."""
         graph = weighted_graph(edge_index, edge_weight, num_nodes)
         label = torch.empty(num_nodes, dtype=torch.long)
-        found = nx.community.louvain_communities(graph, resolution=self.resolution, seed=self.seed)
-        for number, nodes in enumerate(found):
+        clustering = nx.community.louvain_communities(graph, resolution=self.resolution, seed=self.seed)
+        for number, nodes in enumerate(clustering):
             label[list(nodes)] = number
         return disjoint(label)
 

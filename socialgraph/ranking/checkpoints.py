@@ -68,7 +68,7 @@ def save_state(folder: Path, name: str, state: Any) -> None:
         OptionError: something else is in there.
     """
     tensors: dict[str, Tensor] = {}
-    plain = _plain(state, name, tensors)
+    nested = _to_json(state, name, tensors)
     seen = set()
     for key, tensor in tensors.items():
         place = tensor.untyped_storage().data_ptr()
@@ -76,7 +76,7 @@ def save_state(folder: Path, name: str, state: Any) -> None:
         seen.add(place)
     save_file(tensors, folder / f"{name}.safetensors")
     with atomic_write(folder / f"{name}.json") as file:
-        json.dump(plain, file)
+        json.dump(nested, file)
 
 
 def load_state(folder: Path, name: str) -> Any:
@@ -88,7 +88,7 @@ def load_state(folder: Path, name: str) -> Any:
     try:
         # cloned, because sums over memory that starts at an odd place round in another order
         tensors = {key: tensor.clone() for key, tensor in load_file(folder / f"{name}.safetensors").items()}
-        return _nested(json.loads((folder / f"{name}.json").read_text()), tensors)
+        return _from_json(json.loads((folder / f"{name}.json").read_text()), tensors)
     except (OSError, ValueError, KeyError, TypeError, RecursionError, SafetensorError) as error:
         raise CheckpointError(f"{folder / name}.json: not the state of a training ({first_line(error)})") from error
 
@@ -129,8 +129,8 @@ def set_random_state(state: Mapping[str, Any]) -> None:
 
 def checkpoints(folder: Path) -> list[Path]:
     """Return the checkpoints in a folder, whole or not, the oldest first."""
-    found = [path for path in folder.glob("checkpoint-*") if re.fullmatch(r"checkpoint-\d+", path.name)]
-    return sorted(found, key=step)
+    folders = [path for path in folder.glob("checkpoint-*") if re.fullmatch(r"checkpoint-\d+", path.name)]
+    return sorted(folders, key=step)
 
 
 def step(checkpoint: Path) -> int:
@@ -172,7 +172,7 @@ def last_whole(folder: Path) -> Path | None:
     Raises:
         CheckpointError: the newest checkpoint holds a pickle. It is left as it is.
     """
-    broken, found = [], None
+    broken, whole = [], None
     for checkpoint in reversed(checkpoints(folder)):
         try:
             check_whole(checkpoint)
@@ -181,15 +181,15 @@ def last_whole(folder: Path) -> Path | None:
                 raise
             broken.append((checkpoint, str(error)))
         else:
-            found = checkpoint
+            whole = checkpoint
             break
     if broken:
         names = "; ".join(reason for _, reason in broken)
-        instead = f"{found.name} is used instead" if found else "training starts from the beginning"
+        instead = f"{whole.name} is used instead" if whole else "training starts from the beginning"
         warnings.warn(f"removed what was not whole: {names}; {instead}", stacklevel=2)
     for path in [path for path, _ in broken] + list(folder.glob(_part(folder / "checkpoint-*").name)):
         shutil.rmtree(path)
-    return found
+    return whole
 
 
 def keep(checkpoint: Path, limit: int | None, best: str | None = None) -> None:
@@ -197,9 +197,9 @@ def keep(checkpoint: Path, limit: int | None, best: str | None = None) -> None:
 
     The one that is called ``best`` stays too.
     """
-    found = checkpoints(checkpoint.parent)
-    until = [path for path in found if step(path) <= step(checkpoint)]
-    for path in found:
+    saved = checkpoints(checkpoint.parent)
+    until = [path for path in saved if step(path) <= step(checkpoint)]
+    for path in saved:
         if path not in (until[-limit:] if limit else until) and path.name != best:
             shutil.rmtree(path, ignore_errors=True)
 
@@ -247,32 +247,32 @@ def _seal(folder: Path) -> None:
         json.dump(whole, file, indent=1)
 
 
-def _plain(value: Any, name: str, tensors: dict[str, Tensor]) -> Any:
+def _to_json(value: Any, name: str, tensors: dict[str, Tensor]) -> Any:
     """Return what JSON can hold; tensors go to ``tensors`` and leave their name."""
     if isinstance(value, Tensor):
         tensors[name] = value.detach().cpu().contiguous()
         return {"tensor": name}
     if isinstance(value, Mapping):
-        return {"dict": [[key, _plain(item, f"{name}.{key}", tensors)] for key, item in value.items()]}
+        return {"dict": [[key, _to_json(item, f"{name}.{key}", tensors)] for key, item in value.items()]}
     if isinstance(value, list | tuple):
-        items = [_plain(item, f"{name}.{place}", tensors) for place, item in enumerate(value)]
+        items = [_to_json(item, f"{name}.{place}", tensors) for place, item in enumerate(value)]
         return items if isinstance(value, list) else {"tuple": items}
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise OptionError(f"{name}: a checkpoint cannot hold a {type(value).__name__}")
 
 
-def _nested(plain: Any, tensors: Mapping[str, Tensor]) -> Any:
-    """Undo :func:`_plain`."""
-    if isinstance(plain, list):
-        return [_nested(item, tensors) for item in plain]
-    if not isinstance(plain, dict):
-        return plain
-    ((kind, held),) = plain.items()
+def _from_json(value: Any, tensors: Mapping[str, Tensor]) -> Any:
+    """Undo :func:`_to_json`."""
+    if isinstance(value, list):
+        return [_from_json(item, tensors) for item in value]
+    if not isinstance(value, dict):
+        return value
+    ((kind, held),) = value.items()
     if kind == "tensor":
         return tensors[held]
     if kind == "dict":
-        return {key: _nested(item, tensors) for key, item in held}
+        return {key: _from_json(item, tensors) for key, item in held}
     if kind == "tuple":
-        return tuple(_nested(item, tensors) for item in held)
+        return tuple(_from_json(item, tensors) for item in held)
     raise ValueError(f"unknown kind {kind!r}")

@@ -136,7 +136,7 @@ class Journal:
     def _read(self) -> dict[int, Any]:
         """Return all results; cut torn ends off."""
         assert self.folder is not None
-        found: dict[int, Any] = {}
+        results: dict[int, Any] = {}
         for path in sorted(self.folder.glob("finished-*.jsonl")):
             good = end = 0  # bytes up to the last whole line, and up to here
             with writing(path), open(path, "r+b") as file:
@@ -147,9 +147,9 @@ class Journal:
                     end += len(line)
                     if record is not None:
                         good = end
-                        found[record[0]] = record[1]
+                        results[record[0]] = record[1]
                 file.truncate(good)
-        return found
+        return results
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.folder)!r}, {len(self.finished)} batches finished)"
@@ -191,9 +191,9 @@ def writing(path: str | os.PathLike[str]) -> Iterator[None]:
 def _record(line: bytes) -> tuple[int, Any] | None:
     """Return number and result of a line, None where it is damaged."""
     try:
-        found = json.loads(line)
-        number, result = found["batch"], found["result"]
-        whole = line.endswith(b"\n") and found["crc32"] == _checksum(number, json.dumps(result))
+        record = json.loads(line)
+        number, result = record["batch"], record["result"]
+        whole = line.endswith(b"\n") and record["crc32"] == _checksum(number, json.dumps(result))
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
     return (number, result) if whole else None

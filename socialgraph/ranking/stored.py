@@ -77,9 +77,9 @@ class VectorStore:
             )
             self.documents = {document: place for place, document in enumerate(self.about["documents"])}
             ends = (int(self.passage_ptr[-1]), int(self.document_ptr[-1]), self.document_ptr.numel() - 1)
-            found = (len(self.token), len(self.cls), len(self.documents))
-            if ends != found or self.passage_ptr.numel() != len(self.cls) + 1:
-                raise ValueError(f"{found} tokens, passages and documents where {ends} are expected")
+            sizes = (len(self.token), len(self.cls), len(self.documents))
+            if ends != sizes or self.passage_ptr.numel() != len(self.cls) + 1:
+                raise ValueError(f"{sizes} tokens, passages and documents where {ends} are expected")
         except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
             raise CheckpointError(f"{self.folder}: not a whole store of vectors ({first_line(error)})") from error
 
@@ -201,9 +201,7 @@ def _encode(
     ids, width = about["documents"], model.token_size
     texts = {"documents": digest(ids), "texts": collection_identity(builder.documents)}
     identity = {**about, **texts, "token_budget": token_budget, "bf16": bf16}
-    size = 0
-    if builder.tokens.store is not None:  # else nobody knows the lengths yet
-        size = sum(builder.tokens.lengths(ids, builder.documents)) * width * np.dtype(about["dtype"]).itemsize
+    size = _bytes_of(builder, ids, width * np.dtype(about["dtype"]).itemsize)
     lengths: dict[str, int] = {}
     halving = Halving[str](lambda document: lengths[document], lambda document: f"document {document!r}")
 
@@ -241,6 +239,11 @@ def _encode(
                     since = time.monotonic()
         with atomic_write(folder / "store.json") as text:
             json.dump(about, text, ensure_ascii=True)
+
+
+def _bytes_of(builder: GraphBuilder, ids: Sequence[str], each: int) -> int:
+    """Return how much room documents take at ``each`` bytes a word piece; 0 where their lengths are not known yet."""
+    return 0 if builder.tokens.store is None else each * sum(builder.tokens.lengths(ids, builder.documents))
 
 
 @torch.inference_mode()
@@ -355,12 +358,12 @@ def _query_graph(pieces: list[Tensor], device: torch.device) -> Data:
 
 
 def _check_passages(graph: Data, passages: PassageVectors, documents: Sequence[str], store: VectorStore) -> None:
-    found = torch.bincount(graph.batch[graph.leader_index], minlength=len(documents))
-    odd = (found != passages.document_ptr.diff()).nonzero().flatten().tolist()
+    counts = torch.bincount(graph.batch[graph.leader_index], minlength=len(documents))
+    odd = (counts != passages.document_ptr.diff()).nonzero().flatten().tolist()
     if odd:
         raise CheckpointError(
             f"{store.folder}: document {documents[odd[0]]!r} has {int(passages.document_ptr.diff()[odd[0]])} passages "
-            f"there and {int(found[odd[0]])} now; encode the collection again"
+            f"there and {int(counts[odd[0]])} now; encode the collection again"
         )
 
 

@@ -95,8 +95,8 @@ class Known:
             if isinstance(kind, type):
                 return kind
             raise OptionError(f"{name[:200]!r} is no class of socialgraph.{room}")
-        told = f"pass it, classes=[{attribute_of(name)}], if you know and trust it"
-        raise OptionError(f"{name[:200]!r} is no class of socialgraph, and is not imported for a file: {told}")
+        advice = f"pass it, classes=[{attribute_of(name)}], if you know and trust it"
+        raise OptionError(f"{name[:200]!r} is no class of socialgraph, and is not imported for a file: {advice}")
 
 
 def name_of(kind: Any) -> str:
@@ -173,8 +173,8 @@ def build(spec: Any, find: Finder = imported) -> Any:
     if hasattr(make, "__self__") and (known := options_of(make)) is not None:  # a model from its backbone
         for name in inside.keys() - known:
             near = difflib.get_close_matches(name, known, n=1)
-            told = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(known))}"
-            raise OptionError(f"{spec['_target_']} takes no {name!r}; {told}")
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(known))}"
+            raise OptionError(f"{spec['_target_']} takes no {name!r}; {hint}")
     try:
         return make(**inside)
     except SocialgraphError:

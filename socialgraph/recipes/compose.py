@@ -57,8 +57,8 @@ def compose_recipe(
 
     if name not in (known := recipes(config_dir)):
         near = difflib.get_close_matches(name, known, n=1)
-        told = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-        raise OptionError(f"no recipe is called {name!r}; {told}")
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+        raise OptionError(f"no recipe is called {name!r}; {hint}")
     own = [] if config_dir is None else [f"hydra.searchpath=[{quoted(f'file://{Path(config_dir).resolve()}')}]"]
     try:
         with _hydra():

@@ -22,11 +22,11 @@ def answer(partition: Partition, graph: Graph) -> tuple[Tensor, Tensor]:
     """
     given = graph.to(graph.batch.device)  # a copy, in case it is changed
     words = given.data() if partition.sees_graph else None
-    found = partition.gathered(given.edge_index, given.batch, given.batch_size, given.edge_weight, words)
-    broken = first_broken(graph.batch, found)
+    circles = partition.gathered(given.edge_index, given.batch, given.batch_size, given.edge_weight, words)
+    broken = first_broken(graph.batch, circles)
     if broken:
         raise LawError(partition, broken[0], graph.name, broken[1].text)
-    return found
+    return circles
 
 
 def circles(partition: Partition, graph: Graph) -> Circles:
@@ -41,11 +41,11 @@ def unpack(graph: Graph, circle_index: Tensor, leader_index: Tensor) -> Circles:
     members: list[list[int]] = [[] for _ in leader_index]
     for node, circle in circle_index.T.tolist():
         members[circle].append(node)
-    found: Circles = [[] for _ in start]
+    result: Circles = [[] for _ in start]
     for leader, nodes in zip(leader_index.tolist(), members, strict=True):
         document = int(graph.batch[leader])
-        found[document].append((leader - start[document], [node - start[document] for node in nodes]))
-    return found
+        result[document].append((leader - start[document], [node - start[document] for node in nodes]))
+    return result
 
 
 def difference(one: Circles, two: Circles, when: str, then: str) -> str | None:

@@ -139,20 +139,20 @@ def blocks_are_the_pairs(pattern: Pattern, graph: Data) -> str | None:
     """The walk over all pairs comes to each of them once, with the value of ``pair``."""
     affinity = pattern(graph)
     size = affinity.batch.numel()
-    found, visits = torch.zeros(size, size, dtype=torch.float64), torch.zeros(size, size)
+    dense, visits = torch.zeros(size, size, dtype=torch.float64), torch.zeros(size, size)
     for i, j, upper, p in affinity.blocks():
         i, j = (x.expand(p.shape)[upper].cpu() for x in (i, j))
-        found[i, j] = p[upper].cpu()
+        dense[i, j] = p[upper].cpu()
         visits[i, j] += 1
     start = 0
     for number, matrix in enumerate(matrices(affinity)):
         inside = slice(start, start := start + len(matrix))
         if not torch.equal(visits[inside, inside], torch.ones(matrix.shape).triu(1)):
             return f"blocks must come to each pair i < j of document {number} once"
-        wrong = ~((found[inside, inside] - matrix.cpu().triu(1)).abs() <= TOLERANCE)
+        wrong = ~((dense[inside, inside] - matrix.cpu().triu(1)).abs() <= TOLERANCE)
         if bool(wrong.any()):
             i, j = wrong.nonzero()[0].tolist()
-            return f"{in_words(matrix, wrong, number)} as a pair, {float(found[inside, inside][i, j]):.6g} in its block"
+            return f"{in_words(matrix, wrong, number)} as a pair, {float(dense[inside, inside][i, j]):.6g} in its block"
     return None
 
 

@@ -70,12 +70,12 @@ class Probe(NamedTuple):
         rows = [row for row in self.rows if (row.kind, row.distractors) == (kind, distractors)]
         if not rows or by not in ("circle", "leaders"):
             raise OptionError(f"nothing was tried with kind={kind!r}, distractors={distractors}, by={by!r}")
-        found = 0
+        distance = 0
         for row in rows:  # from near to far
             if not getattr(row, by).clear:
                 break
-            found = row.distance
-        return found
+            distance = row.distance
+        return distance
 
     def __str__(self) -> str:
         counts = sorted({row.distractors for row in self.rows})

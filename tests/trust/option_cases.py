@@ -231,5 +231,5 @@ RIGHT = {
         "varied=['partition=node,edge']", "size=gpu", "levels.reading.measures=[sequences]", "baseline=0.9",
         "baseline=4",
     ],
-    "reader": ["", "folder=elsewhere", "training.steps=100 training.seed=1", "+training.pooled=0"],
+    "reader": ["", "folder=elsewhere", "training.steps=100 training.seed=1", "training.pooled=0"],
 }  # fmt: skip

@@ -70,9 +70,9 @@ def check_parts(value: Any, name: str) -> None:
 def hints(target: str) -> Mapping[str, Any]:
     """Return what a function takes, or a class's constructor and those of its bases."""
     kind = imported(target.removesuffix(BACKBONE))
-    found: dict[str, Any] = {}
+    kinds: dict[str, Any] = {}
     makers = [base.__init__ for base in reversed(inspect.getmro(kind))] if isinstance(kind, type) else [kind]
     for maker in makers:
         with suppress(NameError, TypeError):  # hints that are there for a type checker only
-            found |= get_type_hints(maker, include_extras=True)
-    return found
+            kinds |= get_type_hints(maker, include_extras=True)
+    return kinds

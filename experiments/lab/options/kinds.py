@@ -7,8 +7,7 @@ import math
 import re
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import MISSING, field, fields, is_dataclass
-from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import InterpolationToMissingValueError, MissingMandatoryValue
@@ -17,6 +16,8 @@ from socialgraph.errors import OptionError
 
 #: the largest whole number that a tensor of indices takes
 LARGEST = 2**31 - 1
+#: stands behind an option that need not be there
+OPTIONAL = True
 
 
 class Only(NamedTuple):
@@ -39,53 +40,47 @@ class Built:
     """A class by its name, ``_target_``, with whatever its constructor takes: its own errors say what is wrong."""
 
 
-def about(text: str, optional: bool = False, default: Any = None) -> Any:
-    """Return a field of a group of options.
-
-    Args:
-        text: what the option is for.
-        optional: it need not be there.
-        default: what objects of the class have where it is not given.
-    """
-    given = {"default": default} if optional or default is not None else {}
-    return field(metadata={"about": text, "optional": optional}, **given)
-
-
 class Option(NamedTuple):
-    """An option of a group."""
+    """What an option may be, and what it is for."""
 
-    name: str
     kind: Any
     about: str
-    optional: bool
+    optional: bool = False
 
 
-def options_of(group: type) -> list[Option]:
-    """Return the options of a dataclass."""
-    kinds = get_type_hints(group, include_extras=True)
-    return [
-        Option(one.name, kinds[one.name], one.metadata.get("about", ""),
-               one.metadata.get("optional", one.default is not MISSING))
-        for one in fields(group)
-    ]  # fmt: skip
+class Group:
+    """A group of options, the attributes of a class: ``k = Count, "friend circles of a document"``."""
+
+    is_open = False  # whether it may hold others
+
+    @classmethod
+    def options(cls) -> dict[str, Option]:
+        """Return the options by name, those of the bases first."""
+        own = {name: value for base in reversed(cls.__mro__) for name, value in vars(base).items()}
+        return {name: Option(*value) for name, value in own.items() if isinstance(value, tuple) and name[0] != "_"}
 
 
-def walk(group: type, before: str = "", closed: Sequence[type] = ()) -> Iterator[tuple[str, Option]]:
+def is_group(kind: Any) -> bool:
+    """Whether a kind is a group of options."""
+    return isinstance(kind, type) and issubclass(kind, Group)
+
+
+def walk(group: type[Group], before: str = "", closed: Sequence[type] = ()) -> Iterator[tuple[str, Option]]:
     """Yield the dotted names of a group's options, each followed by those of the group in it, but for closed ones."""
-    for option in options_of(group):
-        name, below = before + option.name, inner(option.kind)
-        yield name, option
+    for name, option in group.options().items():
+        yield before + name, option
+        below = inner(option.kind)
         if below is not None and below[1] not in closed:
-            yield from walk(below[1], name + below[0], closed)
+            yield from walk(below[1], before + name + below[0], closed)
 
 
-def inner(kind: Any) -> tuple[str, type] | None:
-    """Return the dataclass in a kind, and how one gets there; None where there is none."""
+def inner(kind: Any) -> tuple[str, type[Group]] | None:
+    """Return the group in a kind, and how one gets there; None where there is none."""
     for one in map(bare, alternatives(kind)):
-        if is_dataclass(one):
-            return ".", one  # type: ignore[return-value]
-        if get_origin(one) in (list, dict) and (found := inner(get_args(one)[-1])):
-            return ("[0]" if get_origin(one) is list else ".NAME") + found[0], found[1]
+        if is_group(one):
+            return ".", one
+        if get_origin(one) in (list, dict) and (below := inner(get_args(one)[-1])):
+            return ("[0]" if get_origin(one) is list else ".NAME") + below[0], below[1]
     return None
 
 
@@ -95,7 +90,7 @@ def alternatives(kind: Any) -> tuple[Any, ...]:
 
 
 def bare(kind: Any) -> Any:
-    """Return a kind without its ranges."""
+    """Return a kind without its conditions."""
     return get_args(kind)[0] if get_origin(kind) is Annotated else kind
 
 
@@ -104,41 +99,35 @@ def conditions(kind: Any) -> tuple[Only, ...]:
     return get_args(kind)[1:] if get_origin(kind) is Annotated else ()
 
 
+def form_of(kind: Any) -> type:
+    """Return the outer form of a kind: list, dict (also of groups and classes), NoneType, or object for all others."""
+    kind = bare(kind)
+    form = dict if kind is Built or is_group(kind) else get_origin(kind) or kind
+    return form if form in (list, dict, type(None)) else object
+
+
 def words_of(kind: Any) -> str:
     """Return what a value must be, in words."""
-    also = " and ".join(one.words for one in conditions(kind) if one.words)
-    kind = bare(kind)
-    if len(alternatives(kind)) > 1 or kind is bool or get_origin(kind) is Literal:
-        *first, last = choices(kind)
-        return f"{', '.join(first)} or {last}" if first else last
-    known = {int: "a whole number", float: "a number", str: "text", type(None): "null"}
-    if kind in known:
-        return f"{known[kind]} {also}".strip()
-    if get_origin(kind) is list:
-        return f"{f'a list {also}'.strip()}, each {words_of(get_args(kind)[0])}"
-    if get_origin(kind) is dict:
-        return f"{f'a table {also}'.strip()}, each name with {words_of(get_args(kind)[1])}"
-    return "a class by _target_, with its options" if kind is Built else "a group of options"
+    ordered = sorted(alternatives(kind), key=lambda one: get_origin(bare(one)) in (list, dict))
+    *first, last = (words for one in ordered for words in choices(one))
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 def choices(kind: Any) -> list[str]:
-    """Return what a value may be, one by one."""
-    if len(alternatives(kind)) > 1:
-        ordered = sorted(alternatives(kind), key=lambda one: get_origin(bare(one)) in (list, dict))
-        return [choice for one in ordered for choice in choices(one)]
+    """Return what a value of a kind may be that has no alternatives, one by one."""
+    also, kind = " and ".join(one.words for one in conditions(kind) if one.words), bare(kind)
     if get_origin(kind) is Literal:
         return [str(one) for one in get_args(kind)]
-    return ["true", "false"] if kind is bool else [words_of(kind)]
-
-
-def is_near(value: Any, kind: Any) -> bool:
-    """Whether a value has the outer form of a kind: a list, a table, nothing, or something else."""
-    form = get_origin(bare(kind)) or bare(kind)
-    if isinstance(value, list):
-        return form is list
-    if isinstance(value, dict):
-        return form is dict or form is Built or is_dataclass(form)
-    return (form is type(None)) == (value is None) and form not in (list, dict, Built) and not is_dataclass(form)
+    if get_origin(kind) is list:
+        return [f"{f'a list {also}'.strip()}, each {words_of(get_args(kind)[0])}"]
+    if get_origin(kind) is dict:
+        return [f"{f'a table {also}'.strip()}, each name with {words_of(get_args(kind)[1])}"]
+    known = {int: "a whole number", float: "a number", str: "text", type(None): "null"}
+    if kind in known:
+        return [f"{known[kind]} {also}".strip()]
+    if kind is bool:
+        return ["true", "false"]
+    return ["a class by _target_, with its options" if kind is Built else "a group of options"]
 
 
 def fits(value: Any, kind: Any) -> bool:
@@ -169,7 +158,7 @@ def check(value: Any, kind: Any, name: str, referred: str = "") -> None:
     """
     if value == "???":
         raise OptionError(f"{name} is missing: type {name}=..., {words_of(kind)}")
-    near = [one for one in alternatives(kind) if is_near(value, one)]
+    near = [one for one in alternatives(kind) if form_of(one) is form_of(type(value))]
     if isinstance(value, list | dict) and near:
         check_inside(value, bare(near[0]), name, referred)
     if not any(fits(value, bare(one)) and all(only.holds(value) for only in conditions(one)) for one in near):
@@ -184,34 +173,33 @@ def check_inside(value: Any, kind: Any, name: str, referred: str) -> None:
         inside = {f"{name}.{key}": (one, get_args(kind)[1]) for key, one in value.items()}
     elif kind is Built:
         inside = {f"{name}._target_": (value.get("_target_", "???"), Annotated[str, Only("that names a class", bool)])}
-    elif is_dataclass(kind):
+    elif is_group(kind):
         check_names(value, kind, f"{name}.", referred)
-        kinds = {option.name: option.kind for option in options_of(kind)}
-        inside = {f"{name}.{key}": (one, kinds[key]) for key, one in value.items() if key in kinds}
+        options = kind.options()
+        inside = {f"{name}.{key}": (one, options[key].kind) for key, one in value.items() if key in options}
     else:  # a table of the training library's own
         inside = {}
     for path, (one, expected) in inside.items():
         check(one, expected, path, referred)
 
 
-def check_names(names: Iterable[str], group: type, before: str = "", referred: str = "") -> None:
-    """Hold the names in a group against its dataclass; one that is ``open`` may have others.
+def check_names(names: Iterable[str], group: type[Group], before: str = "", referred: str = "") -> None:
+    """Hold the names in a group against its options; one that ``is_open`` may have others.
 
     Raises:
         OptionError: one is missing, or nobody knows it.
     """
-    options, names = options_of(group), list(names)
+    options, names = group.options(), list(names)
     for name in names:
-        is_known = name in [option.name for option in options] or getattr(group, "open", False)
-        if not is_known and f"${{{before}{name}}}" not in referred:
-            raise OptionError(unknown(f"{before}{name}", [before + option.name for option in options]))
-    for option in options:
-        if option.name not in names and not option.optional:
-            raise OptionError(f"{before}{option.name} is missing; it must be {words_of(option.kind)}")
+        if name not in options and not group.is_open and f"${{{before}{name}}}" not in referred:
+            raise OptionError(unknown(f"{before}{name}", [before + known for known in options]))
+    for name, option in options.items():
+        if name not in names and not option.optional:
+            raise OptionError(f"{before}{name} is missing; it must be {words_of(option.kind)}")
 
 
-def check_config(config: DictConfig, group: type) -> None:
-    """Hold a composed configuration against a dataclass, in the order in which its options are listed.
+def check_config(config: DictConfig, group: type[Group]) -> None:
+    """Hold a composed configuration against a group, in the order in which its options are listed.
 
     Raises:
         OptionError: an option of another kind, one that is missing, or one that nobody knows.
@@ -221,14 +209,14 @@ def check_config(config: DictConfig, group: type) -> None:
     referred = str(raw)
     check_names(map(str, raw), group, "", referred)
     try:
-        for option in options_of(group):  # one by one: what others refer to comes first
-            if option.name in raw:
-                node = "???" if raw[option.name] == "???" else config[option.name]
+        for name, option in group.options().items():  # one by one: what others refer to comes first
+            if name in raw:
+                node = "???" if raw[name] == "???" else config[name]
                 value = OmegaConf.to_container(node, resolve=True) if OmegaConf.is_config(node) else node
-                check(value, option.kind, option.name, referred)
+                check(value, option.kind, name, referred)
     except (InterpolationToMissingValueError, MissingMandatoryValue) as error:
-        found = re.search(r"Missing mandatory value: ([\w.]+)", str(error))
-        name = found[1] if found else str(error).splitlines()[0]
+        match = re.search(r"Missing mandatory value: ([\w.]+)", str(error))
+        name = match[1] if match else str(error).splitlines()[0]
         raise OptionError(f"{name} is missing: type {name}=...") from error
 
 

@@ -16,7 +16,7 @@ from omegaconf import OmegaConf
 
 from lab.options.commands import COMMANDS, Report, Size
 from lab.options.groups import Arguments, Run, Training
-from lab.options.kinds import Option, inner, options_of, walk, words_of, written
+from lab.options.kinds import Group, Option, inner, walk, words_of, written
 
 HEADER = """\
 # Options
@@ -36,7 +36,7 @@ group may hold further options that others refer to (`path: ${data.root}/${data.
 SHARED = (Arguments, Training, Report, Size)
 
 
-def rows_of(group: type, before: str = "") -> list[tuple[str, Option]]:
+def rows_of(group: type[Group], before: str = "") -> list[tuple[str, Option]]:
     """Return the options of a group and of the groups inside it, which have no line of their own unless shared."""
     rows = walk(group, before, SHARED)
     return [(name, option) for name, option in rows if not (below := inner(option.kind)) or below[1] in SHARED]
@@ -82,13 +82,12 @@ def page() -> str:
     lines = [HEADER, "## Every command"]
     alone = ((name, option) for name, option in rows_of(Run) if "." not in name)
     lines += table(alone, configs["run"])
-    for option in options_of(Run):
+    for name, option in Run.options().items():
         if (below := inner(option.kind)) and below[1] not in SHARED:
-            lines += ["", f"## `{option.name}`", "", first_sentence(below[1])]
-            lines += table(rows_of(below[1], f"{option.name}."), configs["run"])
-    common = {option.name for option in options_of(Run)}
+            lines += ["", f"## `{name}`", "", first_sentence(below[1])]
+            lines += table(rows_of(below[1], f"{name}."), configs["run"])
     for name, command in COMMANDS.items():
-        own = [row for row in rows_of(command) if name == "reader" or row[0].split(".")[0] not in common]
+        own = [row for row in rows_of(command) if name == "reader" or row[0].split(".")[0] not in Run.options()]
         lines += ["", f"## `{name}.py`", *table(own, configs[name])]
     for group, place in zip(SHARED, ("trainer.arguments", "training", "report", "size"), strict=True):
         lines += ["", f"## {group.__name__}", "", first_sentence(group)]

@@ -235,12 +235,12 @@ def _made_up(words: list[str], pieces: Tokens, count: int, rng: np.random.Genera
     """Yield questions made from windows: half a sentence of one, half a few of its long words."""
     for number in rng.choice(len(words), size=min(count, len(words)), replace=False):
         if rng.random() < 0.5:
-            found = [s.strip() for s in re.split(r"[.!?;|]\s", words[number]) if 5 <= len(s.split()) <= 24]
+            phrases = [s.strip() for s in re.split(r"[.!?;|]\s", words[number]) if 5 <= len(s.split()) <= 24]
         else:
             long = list(dict.fromkeys(re.findall(r"[a-z]{5,}", words[number])))
-            found = [" ".join(rng.permutation(long)[: int(rng.integers(2, 5))])] if len(long) >= 4 else []
-        if found:
-            text = str(found[int(rng.integers(len(found)))])
+            phrases = [" ".join(rng.permutation(long)[: int(rng.integers(2, 5))])] if len(long) >= 4 else []
+        if phrases:
+            text = str(phrases[int(rng.integers(len(phrases)))])
             # shown three times out of ten: a copy is easy, but the reader should know one
             yield Question(text, pieces.query(text).tolist(), hidden=int(number) if rng.random() < 0.7 else -1)
 
@@ -257,17 +257,17 @@ def vectors(texts: list[Ints], folder: Path | None = None, batch: int = 64) -> F
         return np.load(file, allow_pickle=False).astype(np.float32)
     model = SentenceEncoder.from_backbone("minilm").eval()
     order = np.argsort([len(text) for text in texts], kind="stable")
-    found = np.zeros((len(texts), model.token_size), np.float32)
+    result = np.zeros((len(texts), model.token_size), np.float32)
     for start in tqdm(range(0, len(order), batch), "sentence vectors", leave=False, disable=None):
         some = order[start : start + batch]
         graph = as_circles([texts[i] for i in some])
         graph.query_length = torch.ones(len(some), dtype=torch.long)
         with torch.autocast("cpu", torch.bfloat16):
-            found[some] = model.vectors(passage_sequences(graph, model.cls_token_id, model.sep_token_id)).numpy()
+            result[some] = model.vectors(passage_sequences(graph, model.cls_token_id, model.sep_token_id)).numpy()
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
-        np.save(file, found.astype(np.float16), allow_pickle=False)
-    return found
+        np.save(file, result.astype(np.float16), allow_pickle=False)
+    return result
 
 
 def as_circles(texts: list[Ints]) -> Data:
@@ -293,7 +293,7 @@ def _bm25(passages: list[str], questions: list[str]) -> tuple[scipy.sparse.csc_m
     idf = np.log1p((len(passages) - frequency + 0.5) / (frequency + 0.5))
     asked = scipy.sparse.lil_matrix((len(questions), shape[1]), dtype=np.float32)
     listed = words.tokenize(questions, update_vocab=False, return_as="ids", show_progress=False)
-    for row, found in enumerate(listed):
-        known = sorted({word for word in found if word < shape[1]})
+    for row, ids in enumerate(listed):
+        known = sorted({word for word in ids if word < shape[1]})
         asked[row, known] = 1 / max(idf[known].sum(), 1e-9)
     return cover, asked.tocsr()

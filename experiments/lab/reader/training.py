@@ -17,13 +17,13 @@ from __future__ import annotations
 import copy
 import logging
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
-from lab.options.commands import Teaching
 from lab.reader.passages import LABEL, Ints, Pool, as_circles
+from omegaconf import DictConfig, OmegaConf
 from torch import Tensor
 from torch.nn.functional import kl_div, log_softmax, softmax
 from tqdm import tqdm
@@ -43,13 +43,6 @@ from socialgraph.ranking.checkpoints import (
 log = logging.getLogger("socialgraph")
 
 
-@dataclass(kw_only=True)
-class Options(Teaching):
-    """What a training depends on."""
-
-    shares: dict[str, float] = field(default_factory=lambda: {"wtq": 4, "fairytale": 3, "pydocs": 2, "covidqa": 1})
-
-
 @dataclass
 class Group:
     """A question, its passages and what the teachers say of them."""
@@ -61,7 +54,7 @@ class Group:
     leaders: list[int] | None = None  # the word whose state is scored; None: [CLS]
 
 
-def draw(pools: dict[str, Pool], options: Options, step: int) -> list[Group]:
+def draw(pools: dict[str, Pool], options: DictConfig, step: int) -> list[Group]:
     """Return the groups of a step, a function of seed and step alone."""
     rng = np.random.default_rng((options.seed, step))
     names = list(options.shares)
@@ -71,7 +64,7 @@ def draw(pools: dict[str, Pool], options: Options, step: int) -> list[Group]:
     return [draw_group(pools[names[i]], options, rng, longest) for i in chosen]
 
 
-def draw_group(pool: Pool, options: Options, rng: np.random.Generator, longest: int) -> Group:
+def draw_group(pool: Pool, options: DictConfig, rng: np.random.Generator, longest: int) -> Group:
     """Draw a question and a group of passages, half of them hard."""
     split = pool.asked_by_people  # questions made from the text stand behind the others
     is_made_up = rng.random() < options.made_up
@@ -115,7 +108,7 @@ def read(model: MaxP, groups: list[Group]) -> Tensor:
     return model.leaders(sequences).float()
 
 
-def loss_of(model: MaxP, states: Tensor, groups: list[Group], options: Options, step: int) -> Tensor:
+def loss_of(model: MaxP, states: Tensor, groups: list[Group], options: DictConfig, step: int) -> Tensor:
     """Return the mean of the groups' losses."""
     rng = np.random.default_rng((options.seed, step, 1))
     losses = []
@@ -137,9 +130,15 @@ def divergence(scores: Tensor, target: Tensor) -> Tensor:
 
 
 class Training:
-    """A training that can be killed and goes on: weights, their average, Adam's state and the log in one folder."""
+    """A training that can be killed and goes on: weights, their average, Adam's state and the log in one folder.
 
-    def __init__(self, pools: dict[str, Pool], options: Options, folder: Path) -> None:
+    Args:
+        pools: collection -> its passages.
+        options: ``training`` of conf/reader.yaml, and ``shares``: collection -> how often it is asked.
+        folder: where everything goes.
+    """
+
+    def __init__(self, pools: dict[str, Pool], options: DictConfig, folder: Path) -> None:
         self.pools, self.options, self.folder = pools, options, folder
         torch.manual_seed(options.seed)
         self.model = MaxP.from_backbone("minilm", dropout=0.0)
@@ -203,7 +202,7 @@ class Training:
         checkpoint = self.folder / f"checkpoint-{self.step}"
         with new_checkpoint(checkpoint) as folder:
             save_state(folder, "training", state)
-            save_settings(folder, asdict(self.options))
+            save_settings(folder, OmegaConf.to_container(self.options))
         keep(checkpoint, 1)
 
     def resume(self, checkpoint: Path) -> None:
@@ -212,7 +211,7 @@ class Training:
         Raises:
             CheckpointError: it is of a training with other options.
         """
-        check_same(checkpoint, asdict(self.options))
+        check_same(checkpoint, OmegaConf.to_container(self.options))
         state = load_state(checkpoint, "training")
         self.model.load_state_dict(state["weights"], strict=False)
         self.optimizer.load_state_dict(state["optimizer"])

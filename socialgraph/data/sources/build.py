@@ -47,8 +47,8 @@ class Pieces:
         encode.no_padding()
         texts = [document.text for document in documents.values()]
         self._offsets = {
-            doc_id: found.offsets
-            for doc_id, found in zip(documents, encode.encode_batch(texts, add_special_tokens=False), strict=True)
+            doc_id: encoding.offsets
+            for doc_id, encoding in zip(documents, encode.encode_batch(texts, add_special_tokens=False), strict=True)
         }
         self.lengths = {doc_id: len(offsets) for doc_id, offsets in self._offsets.items()}
 
@@ -136,10 +136,10 @@ def filled(run: Run, queries: Queries, documents: Mapping[str, Any]) -> Run:
     everyone = sorted(documents)
     whole = {}
     for query_id in queries:
-        found = run.get(query_id, {})
-        missing = (doc_id for doc_id in everyone if doc_id not in found)
-        extra = [doc_id for doc_id, _ in zip(missing, range(DEPTH - len(found)), strict=False)]
-        whole[query_id] = found | dict.fromkeys(extra, 0.0)
+        scores = run.get(query_id, {})
+        missing = (doc_id for doc_id in everyone if doc_id not in scores)
+        extra = [doc_id for doc_id, _ in zip(missing, range(DEPTH - len(scores)), strict=False)]
+        whole[query_id] = scores | dict.fromkeys(extra, 0.0)
     return whole
 
 

@@ -37,20 +37,20 @@ def read(folder: Path) -> Contents:
             doc_id = file.name.removesuffix("-questions.csv")
             sections = [row["text"] for row in _rows(folder / _STORIES / f"{doc_id}-story.csv")]
             documents[doc_id] = Document(doc_id, "\n".join(sections))
-            found = _questions(doc_id, sections, _rows(file))
-            questions += found
-            official |= {one.query_id: split for one in found}
+            new = _questions(doc_id, sections, _rows(file))
+            questions += new
+            official |= {one.query_id: split for one in new}
     table = "".join(f"{query_id}\t{split}\n" for query_id, split in sorted(official.items()))
     return Contents(dict(sorted(documents.items())), questions, _splits, {"official_split.tsv": table})
 
 
 def _questions(doc_id: str, sections: list[str], rows: list[dict[str, str]]) -> list[Question]:
-    found: dict[str, Question] = {}
+    by_id: dict[str, Question] = {}
     for row in rows:
         query_id = f"{doc_id}-{row['question_id']}"
         one = Question(query_id, one_line(row["question"]), doc_id, _place(sections, row["cor_section"]))
-        found.setdefault(query_id, one)  # an id that comes twice: the first counts
-    return first_asked(found.values())
+        by_id.setdefault(query_id, one)  # an id that comes twice: the first counts
+    return first_asked(by_id.values())
 
 
 def _rows(file: Path) -> list[dict[str, str]]:
@@ -59,13 +59,13 @@ def _rows(file: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(lines))
 
 
-def _place(sections: list[str], told: str) -> tuple[int, int] | None:
-    """Return the characters from the first to the last of the sections that ``told`` names: ``"2"``, ``"3,5"``.
+def _place(sections: list[str], numbers: str) -> tuple[int, int] | None:
+    """Return the characters from the first to the last of the sections that ``numbers`` names: ``"2"``, ``"3,5"``.
 
     Sections are counted from 1 in the order of the file: one tale's numbers have a mistake.
     """
     ends = list(accumulate(len(text) + 1 for text in sections))
-    named = [int(number) - 1 for number in re.findall(r"\d+", told)]
+    named = [int(number) - 1 for number in re.findall(r"\d+", numbers)]
     within = [row for row in named if 0 <= row < len(sections)]
     if not within:
         return None

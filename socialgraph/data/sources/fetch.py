@@ -83,14 +83,14 @@ def check_source(source: Source, folder: Path) -> None:
     Raises:
         InputError: The folder lacks the files, or they are other ones.
     """
-    told = f"https://github.com/{source.repository} at commit {source.commit[:7]}"
+    origin = f"https://github.com/{source.repository} at commit {source.commit[:7]}"
     for pattern in source.files:
         if next(folder.glob(pattern), None) is None:
-            raise InputError(f"{folder}: there is no {pattern}; expected an unpacked copy of {told}")
-    found = digest(source, folder)
-    if found != source.digest:
+            raise InputError(f"{folder}: there is no {pattern}; expected an unpacked copy of {origin}")
+    actual = digest(source, folder)
+    if actual != source.digest:
         raise InputError(
-            f"{folder}: the files are not those of {told} (digest {found[:12]}, expected {source.digest[:12]}); get "
+            f"{folder}: the files are not those of {origin} (digest {actual[:12]}, expected {source.digest[:12]}); get "
             "that commit, with line ends as they are, or take them as they are with --unchecked"
         )
 

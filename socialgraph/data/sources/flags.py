@@ -36,5 +36,5 @@ def flags(contents: Contents, run: Run) -> str:
 
 def _words(texts: list[str]) -> list[set[str]]:
     stem = Stemmer.Stemmer("english")
-    found = bm25s.tokenize(texts, stopwords="english", stemmer=stem, return_ids=False, show_progress=False)
-    return [set(words) for words in found]
+    tokens = bm25s.tokenize(texts, stopwords="english", stemmer=stem, return_ids=False, show_progress=False)
+    return [set(words) for words in tokens]

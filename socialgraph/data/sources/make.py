@@ -99,7 +99,7 @@ def unlike(folder: Path, expected: Mapping[str, str]) -> list[str]:
 
 def content(file: Path) -> str:
     """Return the SHA-256 of what a file holds; of a packed one of what is inside, as packers differ."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for _, line in raw_lines(file):
-        found.update(line)
-    return found.hexdigest()
+        digest.update(line)
+    return digest.hexdigest()

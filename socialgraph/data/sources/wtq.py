@@ -36,13 +36,13 @@ def read(folder: Path) -> Contents:
     tables: dict[str, tuple[str, int]] = {}  # context -> page, number of the table
     about = ""
     for file in sorted((folder / "page").glob("*/*.json"), key=lambda file: file.relative_to(folder).as_posix()):
-        told = json.loads(file.read_text(encoding="utf-8"))
-        doc_id = f"W{told['id']}"
-        tables[_context(file)] = doc_id, told["tableIndex"]
+        about_table = json.loads(file.read_text(encoding="utf-8"))
+        doc_id = f"W{about_table['id']}"
+        tables[_context(file)] = doc_id, about_table["tableIndex"]
         if doc_id not in documents:
             pages[doc_id] = page_text(file.with_suffix(".html").read_text(encoding="utf-8"))
-            documents[doc_id] = Document(doc_id, pages[doc_id].text, told["title"])
-            about += f"{doc_id}\t{told['revision']}\t{told['title']}\n"
+            documents[doc_id] = Document(doc_id, pages[doc_id].text, about_table["title"])
+            about += f"{doc_id}\t{about_table['revision']}\t{about_table['title']}\n"
     asked = {part: _rows(folder / "data" / f"{part}.tsv") for part in (*_ASKED, _DEV)}
     questions = []
     for query_id, text, context in (row for part in _ASKED for row in asked[part]):
