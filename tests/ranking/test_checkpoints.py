@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from full_disk import files_no_larger_than
 
 from socialgraph.errors import CheckpointError, OptionError, OutputError
 from socialgraph.ranking import checkpoints
@@ -196,16 +197,9 @@ def test_what_cannot_be_written_leaves_no_trace(tmp_path):
 
 
 def test_a_full_disk_is_an_output_error(tmp_path):
-    import resource
-
     first = write(tmp_path, 1)
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))  # no file may be longer
-    try:
-        with pytest.raises(OutputError, match="checkpoint-2: cannot be written"):
-            write(tmp_path, 2, torch.nn.Linear(300, 300))
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with files_no_larger_than(100_000), pytest.raises(OutputError, match="checkpoint-2: cannot be written"):
+        write(tmp_path, 2, torch.nn.Linear(300, 300))
     assert list(tmp_path.iterdir()) == [first]
     check_whole(write(tmp_path, 2, torch.nn.Linear(300, 300)))
 

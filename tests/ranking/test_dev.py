@@ -3,7 +3,7 @@
 import pytest
 import torch
 from safetensors.torch import load_file
-from test_training import OPTIONS, assert_same, task  # noqa: F401  (a fixture)
+from training_task import OPTIONS, assert_same
 
 from socialgraph.data import Split, TrainingGroups
 from socialgraph.errors import OptionError
@@ -12,7 +12,7 @@ from socialgraph.ranking import Dev, train
 from socialgraph.ranking.checkpoints import checkpoints
 
 
-def fit(task, folder, dev, **changes):  # noqa: F811
+def fit(task, folder, dev, **changes):
     """Train eight steps with a checkpoint after each; return model and log."""
     backbone, split, builder = task
     torch.manual_seed(0)
@@ -45,7 +45,7 @@ def scripted(split, values, patience=None):
     return dev
 
 
-def test_measuring_changes_no_loss_and_real_measures_lie_in_their_range(task, tmp_path):  # noqa: F811
+def test_measuring_changes_no_loss_and_real_measures_lie_in_their_range(task, tmp_path):
     _, alone = fit(task, tmp_path / "alone", None)
     _, looked = fit(task, tmp_path / "looked", Dev(task[1], ["nDCG@10", "RR@10"]))
     assert [x["loss"] for x in looked if "loss" in x] == [x["loss"] for x in alone if "loss" in x]
@@ -54,14 +54,14 @@ def test_measuring_changes_no_loss_and_real_measures_lie_in_their_range(task, tm
     assert len([line for line in looked if "eval_RR@10" in line]) == 8
 
 
-def test_the_best_checkpoint_is_kept_and_loaded(task, tmp_path):  # noqa: F811
+def test_the_best_checkpoint_is_kept_and_loaded(task, tmp_path):
     values = [0.1, 0.5, 0.9, 0.2, 0.9, 0.3, 0.4, 0.8]
     model, _ = fit(task, tmp_path, scripted(task[1], values), save_total_limit=2)
     assert [path.name for path in checkpoints(tmp_path)] == ["checkpoint-3", "checkpoint-7", "checkpoint-8"]
     assert_same(model.state_dict(), load_file(tmp_path / "checkpoint-3" / "model.safetensors"))
 
 
-def test_patience_ends_a_training_and_a_resumed_one_stays_ended(task, tmp_path):  # noqa: F811
+def test_patience_ends_a_training_and_a_resumed_one_stays_ended(task, tmp_path):
     values = [0.1, 0.5, 0.4, 0.5, 0.3, 0.9, 0.9, 0.9]
     model, log = fit(task, tmp_path, scripted(task[1], values, patience=3))
     assert measured(log) == values[:5]  # 0.5 again is not better
@@ -78,7 +78,7 @@ def test_patience_counts_measurements_in_a_row(patience, over):
     assert not Dev(None, patience=patience).is_over(log[:1])
 
 
-def test_bad_options(task, tmp_path):  # noqa: F811
+def test_bad_options(task, tmp_path):
     for options in ({"measures": []}, {"patience": 0}, {"patience": 1.5}):
         with pytest.raises(OptionError, match="dev: "):
             Dev(task[1], **options)
@@ -86,13 +86,13 @@ def test_bad_options(task, tmp_path):  # noqa: F811
         fit(task, tmp_path, None, eval_strategy="steps", eval_steps=1)
 
 
-def test_a_split_without_candidates_is_refused(task, tmp_path):  # noqa: F811
+def test_a_split_without_candidates_is_refused(task, tmp_path):
     bare = Split(task[1].queries, task[1].qrels)
     with pytest.raises(OptionError, match="dev: its split has no candidates:"):
         fit(task, tmp_path, Dev(bare))
 
 
-def test_checkpoints_come_with_measuring(task, tmp_path):  # noqa: F811
+def test_checkpoints_come_with_measuring(task, tmp_path):
     """``eval_steps`` alone says when; without any there are ten in a training, here one a step."""
     values = [0.1, 0.9, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]
     model, log = fit(task, tmp_path / "a", scripted(task[1], values), save_strategy=None, save_steps=None, eval_steps=4)
@@ -106,7 +106,7 @@ def test_checkpoints_come_with_measuring(task, tmp_path):  # noqa: F811
     assert not checkpoints(tmp_path / "c")
 
 
-def test_another_logger_resumes_the_same_training(task, tmp_path):  # noqa: F811
+def test_another_logger_resumes_the_same_training(task, tmp_path):
     first, log = fit(task, tmp_path, None)
     again, _ = fit(task, tmp_path, None, resume=True, report_to="none", run_name="another", disable_tqdm=True)
     assert_same(again.state_dict(), first.state_dict())

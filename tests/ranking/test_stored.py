@@ -1,7 +1,6 @@
 """Stored vectors: the same ranking without reading documents, and stores that must not be used."""
 
 import json
-import resource
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ import torch
 from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
 from socialgraph.data.passage_bm25 import PassageBM25
 from socialgraph.edges import SocialEdges, StaticDistance
-from socialgraph.errors import CheckpointError, InputError, OptionError, OutputError
+from socialgraph.errors import CheckpointError, InputError, OptionError
 from socialgraph.nn.colbert import ColBERT
 from socialgraph.nn.icli import ICLI
 from socialgraph.partition import NodeCircles, Windows
@@ -178,92 +177,6 @@ def test_a_document_that_has_changed_is_noticed_where_graphs_are_built(builder, 
     builder.documents["d2"] = Document("d2", "w1")
     with pytest.raises(CheckpointError, match="document 'd2' has 2 passages there and 1 now"):
         rerank_stored(model, store, builder, QUERIES, {"q1": {"d1": 1.0, "d2": 1.0}}, progress=False)
-
-
-class PowerCut(Exception):
-    pass
-
-
-def stopping(model, monkeypatch, after):
-    """Let a model encode so many batches, and then everything stops; return what it encoded."""
-    encode, calls = type(model).encode, []
-
-    def failing(graph):
-        if len(calls) == after:
-            raise PowerCut
-        calls.append(graph.document_id)
-        return encode(model, graph)
-
-    monkeypatch.setattr(model, "encode", failing)
-    return calls
-
-
-def contents(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-@pytest.mark.parametrize("kind", MODELS)
-def test_a_store_is_whole_or_not_there_and_goes_on(builder, tiny_bert, tmp_path, monkeypatch, kind):
-    monkeypatch.setattr(module, "STEP_SECONDS", 0)
-    model, ids = model_of(kind, tiny_bert[0]), list(builder.documents)
-    options = {"token_budget": 100, "dtype": "float32", "progress": False}
-    encode_collection(model, builder, ids, tmp_path / "undisturbed", **options)
-    seen = []
-    for after in (0, 2, 1):
-        calls = stopping(model, monkeypatch, after)
-        with pytest.raises(PowerCut):
-            encode_collection(model, builder, ids, tmp_path / "out" / "store", **options)
-        seen += calls
-        assert [file.name for file in (tmp_path / "out").iterdir()] == ["store.part"]
-        with (tmp_path / "out" / "store.part" / "store" / "tokens.npy").open("ab") as file:
-            file.write(b"a batch of which half was written")
-    with pytest.raises(InputError, match=r"store.part: the journal is of other work: token_budget was 100, is 99"):
-        encode_collection(model, builder, ids, tmp_path / "out" / "store", **{**options, "token_budget": 99})
-    calm = builder.documents["d9"]
-    builder.documents["d9"] = Document("d9", "w1")
-    with pytest.raises(InputError, match=r"store.part: the journal is of other work: texts was "):
-        encode_collection(model, builder, ids, tmp_path / "out" / "store", **options)
-    builder.documents["d9"] = calm
-    calls = stopping(model, monkeypatch, None)
-    encode_collection(model, builder, ids, tmp_path / "out" / "store", **options)
-    assert [i for batch in seen + calls for i in batch] == ids  # each document once
-    assert [file.name for file in (tmp_path / "out").iterdir()] == ["store"]
-    assert contents(tmp_path / "out" / "store") == contents(tmp_path / "undisturbed")
-    (tmp_path / "out" / "store.part").mkdir()  # killed after the very last step
-    with pytest.raises(InputError, match="is there already; remove it or choose another folder"):
-        encode_collection(model, builder, ["d1"], tmp_path / "out" / "store", progress=False)
-    assert [file.name for file in (tmp_path / "out").iterdir()] == ["store"]
-
-
-def test_a_store_that_lost_rows_is_not_gone_on_with(builder, tiny_bert, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "STEP_SECONDS", 0)
-    model = model_of("colbert", tiny_bert[0])
-    stopping(model, monkeypatch, 2)
-    with pytest.raises(PowerCut):
-        encode_collection(model, builder, ["d1", "d2", "d3"], tmp_path / "store", 1, progress=False)
-    path = tmp_path / "store.part" / "store" / "tokens.npy"
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(InputError, match=r"tokens.npy: shorter than its journal says; delete the folder"):
-        encode_collection(model, builder, ["d1", "d2", "d3"], tmp_path / "store", 1, progress=False)
-
-
-def test_a_disk_that_fills_up_leaves_a_store_to_go_on_with(builder, tiny_bert, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "STEP_SECONDS", 0)
-    model, ids = model_of("colbert", tiny_bert[0]), ["d1", "d2", "d3", "d4"]
-    encode_collection(model, builder, ids, tmp_path / "undisturbed", 1, progress=False)
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
-    try:
-        with pytest.raises(
-            OutputError, match=r"tokens.npy: cannot be written .File too large.; what is finished is kept"
-        ):
-            encode_collection(model, builder, ids, tmp_path / "store", 1, progress=False)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    calls = stopping(model, monkeypatch, None)
-    encode_collection(model, builder, ids, tmp_path / "store", 1, progress=False)
-    assert calls == [["d3"], ["d4"]]
-    assert contents(tmp_path / "store") == contents(tmp_path / "undisturbed")
 
 
 def test_a_score_that_is_no_number_never_leaves(builder, tiny_bert, tmp_path):

@@ -36,7 +36,7 @@ MODELS: list[tuple[type[HubRanker], dict[str, Any]]] = [
     (PARADE, {"readout": "max"}),
     (PARADE, {"readout": "attention"}),
     (PARADE, {"readout": "transformer", "passages": 2}),
-    (IDCM, {"chunks": 2}),
+    (IDCM, {"chunks": 2, "kernels": 5, "conv_width": 2}),
     (KeyB, {"select": "bm25"}),
     (KeyB, {"select": "bert", "length": 60}),
     (KeyBPARADE, {"passages": 2}),
@@ -49,6 +49,8 @@ MODELS: list[tuple[type[HubRanker], dict[str, Any]]] = [
     (Socialformer, {"readout": "mean", "reads": "high", "positions": "gaps"}),
     (Socialformer, {"inter_shared": True, "leader": "cls", "update": "random"}),
     (Socialformer, {"inter_circle": False}),
+    (Socialformer, {"readout": "attention", "reads": "high", "inter_shared": True}),
+    (Socialformer, {"readout": "transformer", "inter_width": 48, "inter_heads": 2}),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Cases of bad input: texts, the files of a collection, options, configurations, and folders of models.
+"""Cases of bad input: texts, and the files of a collection. Others: bad_options.py, bad_models.py.
 
 Every case is a name and what to do. What must come of it is said in ``test_bad_input.py``: a result, or one of the
 project's own errors.
@@ -6,18 +6,13 @@ project's own errors.
 
 from __future__ import annotations
 
-import copy
 import gzip
 import json
 import math
-import struct
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
-import torch
-from safetensors.torch import load_file, save_file
 
 NAN, INF = math.nan, math.inf
 
@@ -237,161 +232,3 @@ def _whole_files(file: str, content: bytes) -> Iterator[Case]:
     for name, raw in gzipped.items():
         yield Case(f"{file}: {name}", {file: None, f"{file}.gz": raw})
     yield Case(f"{file}: packed and plain", {f"{file}.gz": packed})
-
-
-# ---- options --------------------------------------------------------------------------------------------
-
-#: numbers that are out of every range, or at its end
-NUMBERS = (-1, 0, 10**9, 10**18, 10**30, -(10**30), 0.5, -0.5, 1e308, 1e-320, NAN, INF, -INF)
-
-
-def options() -> Iterator[tuple[str, str, Callable[[str], Any]]]:
-    """Yield name, option, and a call that makes something of a number, for every number and every class.
-
-    The call gets a folder with a BERT. What it returns may be a pattern, edges, a partition, or anything else.
-    """
-    from socialgraph import edges, partition
-    from socialgraph.data import Document, Tokens, TrainingGroups
-    from socialgraph.data.collection import Split, hash_split
-    from socialgraph.ranking import BM25, QueryLikelihood
-    from socialgraph.ranking.evaluate import holm
-    from socialgraph.ranking.interpolate import interpolate
-
-    documents = {f"d{i}": Document(f"d{i}", f"w{i} w1") for i in range(5)}
-    split = Split({"q": "w1"}, {"q": {"d1": 1}}, {"q": {f"d{i}": float(i) for i in range(5)}})
-    social = edges.SocialEdges
-    made: dict[tuple[str, str], Callable[[str, Any], Any]] = {
-        ("StaticDistance", "p"): lambda _, x: edges.StaticDistance(p=x),
-        ("DynamicDistance", "p"): lambda _, x: edges.DynamicDistance(p=x),
-        ("SocialEdges", "sparsity"): lambda _, x: social([edges.StaticDistance()], sparsity=x),
-        ("SocialEdges", "weights"): lambda _, x: social([edges.StaticDistance()], {"static_distance": x}),
-        ("Kleinberg", "r"): lambda _, x: edges.Kleinberg(x),
-        ("WattsStrogatz", "neighbours"): lambda _, x: edges.WattsStrogatz(x),
-        ("WattsStrogatz", "rewire"): lambda _, x: edges.WattsStrogatz(rewire=x),
-        ("Nearby", "width"): lambda _, x: edges.Nearby(x),
-        ("EdgeCircles", "k"): lambda _, x: partition.EdgeCircles(k=x),
-        ("EdgeCircles", "max_size"): lambda _, x: partition.EdgeCircles(max_size=x),
-        ("NodeCircles", "k"): lambda _, x: partition.NodeCircles(k=x),
-        ("Blocks", "size"): lambda _, x: partition.Blocks(x),
-        ("Blocks", "segment"): lambda _, x: partition.Blocks(segment=x),
-        ("Blocks", "forced"): lambda _, x: partition.Blocks(forced=x),
-        ("KCore", "k"): lambda _, x: partition.KCore(k=x),
-        ("KCore", "max_size"): lambda _, x: partition.KCore(max_size=x),
-        ("Sentences", "size"): lambda _, x: partition.Sentences(x),
-        ("Windows", "size"): lambda _, x: partition.Windows(x),
-        ("Windows", "before"): lambda _, x: partition.Windows(16, before=x),
-        ("Windows", "after"): lambda _, x: partition.Windows(16, after=x),
-        ("Tokens", "max_document_length"): lambda bert, x: Tokens(bert, x),
-        ("Tokens", "max_query_length"): lambda bert, x: Tokens(bert, 10, x),
-        ("TrainingGroups", "size"): lambda _, x: TrainingGroups(split, x, 2),
-        ("TrainingGroups", "negatives"): lambda _, x: TrainingGroups(split, 2, x),
-        ("BM25", "k1"): lambda _, x: BM25(k1=x).fit(documents).retrieve({"q": "w1"}),
-        ("BM25", "b"): lambda _, x: BM25(b=x).fit(documents).retrieve({"q": "w1"}),
-        ("BM25", "k"): lambda _, x: BM25().fit(documents).retrieve({"q": "w1"}, x),
-        ("QueryLikelihood", "mu"): lambda _, x: QueryLikelihood(x).fit(documents).retrieve({"q": "w1"}),
-        ("hash_split", "shares"): lambda _, x: hash_split(["a"], [x, 0.5, 0.5 - x]),
-        ("interpolate", "weight"): lambda _, x: interpolate({"q": {"d": 1.0}}, {"q": {"d": 2.0}}, x),
-        ("interpolate", "score"): lambda _, x: interpolate({"q": {"d": x, "e": 0.0}}, {"q": {"d": 2.0}}, 0.5),
-        ("holm", "p"): lambda _, x: holm([0.5, x]),
-    }  # fmt: skip
-    for (kind, option), make in made.items():
-        for number in NUMBERS:
-            yield f"{kind}({option}={number!r})", option, lambda bert, make=make, number=number: make(bert, number)
-
-
-# ---- models ---------------------------------------------------------------------------------------------
-
-
-def folders(good: Path, counts: dict[str, str]) -> Iterator[tuple[str, Callable[[Path], None]]]:
-    """Yield names and what to do to a copy of a good folder of a model: its config.json, its weights, its files.
-
-    Args:
-        good: the folder.
-        counts: names of numbers in its config.json, and what each is.
-    """
-    weights = load_file(good / "model.safetensors")
-    first, last = min(weights), max(weights)
-
-    def config(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]:
-        def do(folder: Path) -> None:
-            values = json.loads((folder / "config.json").read_text())
-            change(values)
-            (folder / "config.json").write_text(json.dumps(values))
-
-        return do
-
-    def tensors(change: Callable[[dict[str, torch.Tensor]], Any]) -> Callable[[Path], None]:
-        def do(folder: Path) -> None:
-            values = copy.copy(weights)
-            change(values)
-            save_file(values, folder / "model.safetensors", metadata={"format": "pt"})
-
-        return do
-
-    def raw(name: str, content: bytes | Callable[[bytes], bytes]) -> Callable[[Path], None]:
-        def do(folder: Path) -> None:
-            file = folder / name
-            file.write_bytes(content(file.read_bytes()) if callable(content) else content)
-
-        return do
-
-    yield "nothing is odd", lambda folder: None
-    odd = (-1, 0, 3, 10**9, 10**15, 10**30, 1e308, NAN, INF, "32", None, [32], {"a": 1}, True, 0.5)
-    for key, kind in counts.items():
-        for value in odd:
-            yield f"config.json: {kind} {value!r}"[:60], config(lambda c, k=key, v=value: c.__setitem__(k, v))
-        yield f"config.json: no {kind}", config(lambda c, k=key: c.pop(k, None))
-    for name, text in {"empty": b"", "a list": b"[]", "null": b"null", "garbage": b"\xff\xfe\x00",
-    "cut": b'{"hidden_size": ',
-                       "10^5 deep": b"[" * 100_000, "an empty object": b"{}",
-                       "20 MB": b'{"a": "' + b"x" * 20_000_000 + b'"}',
-                       "a pickle": b"\x80\x04."}.items():  # fmt: skip
-        yield f"config.json: {name}", raw("config.json", text)
-    yield "config.json is a folder", lambda f: ((f / "config.json").unlink(), (f / "config.json").mkdir())
-    yield "no config.json", lambda f: (f / "config.json").unlink()
-    yield "no model.safetensors", lambda f: (f / "model.safetensors").unlink()
-    yield (
-        "model.safetensors is a folder",
-        lambda f: ((f / "model.safetensors").unlink(), (f / "model.safetensors").mkdir()),
-    )
-    yield "an empty folder", lambda f: [one.unlink() for one in f.iterdir() if one.is_file()]
-    huge = struct.pack("<Q", 1 << 60) + b"{}"
-    liar = json.dumps({first: {"dtype": "F32", "shape": [10**9, 10**9], "data_offsets": [0, 4]}}).encode()
-    overlap = json.dumps({k: {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]} for k in (first, last)}).encode()
-    for name, content in {
-        "empty": b"", "one byte": b"\0", "garbage": b"not weights at all", "a zip": b"PK\x03\x04" + bytes(100),
-        "a header of an exabyte": huge, "no weights": struct.pack("<Q", 2) + b"{}", "a pickle": b"\x80\x04\x95\x00.",
-        "a shape that lies": struct.pack("<Q", len(liar)) + liar + bytes(4),
-        "weights that overlap": struct.pack("<Q", len(overlap)) + overlap + bytes(4),
-    }.items():  # fmt: skip
-        yield f"model.safetensors: {name}", raw("model.safetensors", content)
-    yield "model.safetensors: cut", raw("model.safetensors", lambda data: data[: len(data) // 2])
-    yield "model.safetensors: cut by a byte", raw("model.safetensors", lambda data: data[:-1])
-    yield "model.safetensors: longer", raw("model.safetensors", lambda data: data + b"more")
-    yield "model.safetensors: header garbled", raw("model.safetensors", lambda data: data[:8] + b"\xff" + data[9:])
-    for key in (first, last):
-        yield f"without {key}", tensors(lambda w, k=key: w.pop(k))
-        for name, value in {"NaN": NAN, "inf": INF, "-inf": -INF}.items():
-            yield f"{name} in {key}", tensors(lambda w, k=key, v=value: w.__setitem__(k, _with(w[k], v)))
-        for kind in (
-            torch.int64,
-            torch.bool,
-            torch.uint8,
-            torch.float16,
-            torch.bfloat16,
-            torch.float64,
-            torch.complex64,
-        ):
-            yield f"{key} as {kind}", tensors(lambda w, k=key, t=kind: w.__setitem__(k, w[k].to(t)))
-        yield f"{key} flat", tensors(lambda w, k=key: w.__setitem__(k, torch.cat([w[k].flatten(), torch.zeros(1)])))
-        yield f"{key} empty", tensors(lambda w, k=key: w.__setitem__(k, torch.zeros(0)))
-        yield f"{key} renamed", tensors(lambda w, k=key: w.__setitem__(f"{k}x", w.pop(k)))
-    yield "all weights in half precision", tensors(lambda w: w.update({k: v.half() for k, v in w.items()}))
-    yield "all weights in double precision", tensors(lambda w: w.update({k: v.double() for k, v in w.items()}))
-    yield "one weight more", tensors(lambda w: w.__setitem__("more", torch.zeros(1)))
-
-
-def _with(tensor: torch.Tensor, value: float) -> torch.Tensor:
-    found = tensor.clone()
-    found.view(-1)[0] = value
-    return found

@@ -6,26 +6,21 @@ cases are printed at the end.
 
 from __future__ import annotations
 
-import faulthandler
 import math
 import re
-import shutil
-import signal
-import sys
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout
-from io import StringIO
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import ledger_of_cases
 import pytest
 import torch
-from bad_input import COLLECTION, CORPUS, SURROGATES, TEXTS, collections, folders, options
+from bad_input import COLLECTION, CORPUS, SURROGATES, TEXTS, collections
+from bad_options import CONFIGS, options
 from conftest import document_batch
 from hydra import compose, initialize_config_dir
+from ledger_of_cases import Ledger, told  # noqa: F401  (a fixture)
 
-from socialgraph import backbone
 from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens, read_run, write_run
 from socialgraph.data.collection import Queries, Run
 from socialgraph.data.folder import load_folder
@@ -36,80 +31,6 @@ from socialgraph.inspect.report import View, report
 from socialgraph.nn import Socialformer
 from socialgraph.partition import Blocks, EdgeCircles, NodeCircles, Partition, Windows
 from socialgraph.ranking import evaluate, rerank
-
-SECONDS = 20  # for one case; the slowest takes about one
-COUNTS: dict[str, list[int]] = {}  # kind -> cases, refused
-
-
-@pytest.fixture(autouse=True)
-def _count(record_property):
-    before = {kind: list(counts) for kind, counts in COUNTS.items()}
-    yield
-    for kind, (cases, refused) in COUNTS.items():
-        mine, no = (new - old for new, old in zip((cases, refused), before.get(kind, (0, 0)), strict=True))
-        if mine:
-            record_property("told", f"bad input, {kind}: {mine} cases, {no} refused, {mine - no} with a result")
-
-
-@contextmanager
-def limit(seconds: int) -> Iterator[None]:
-    """Stop what takes longer: with an exception, and where that cannot be raised, with the end of the program."""
-
-    def stop(*_: object) -> None:
-        raise TimeoutError(f"more than {seconds} s")
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
-    faulthandler.dump_traceback_later(6 * seconds, exit=True, file=sys.__stderr__)
-    try:
-        yield
-    finally:
-        faulthandler.cancel_dump_traceback_later()
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
-
-
-class Ledger:
-    """Runs cases and remembers what went wrong."""
-
-    def __init__(self, kind: str) -> None:
-        self.wrong: list[str] = []
-        self.counts = COUNTS.setdefault(kind, [0, 0])
-
-    def case(self, name: str, do: Callable[[], Any], names: str, sound: bool = False) -> None:
-        """Run one case; ``names`` is a pattern of which an error's message must hold a match.
-
-        Args:
-            name: of the case.
-            do: the case.
-            names: see above.
-            sound: nothing is wrong with the input, so that an error is one too many.
-        """
-        self.counts[0] += 1
-        with limit(SECONDS), warnings.catch_warnings(record=True) as warned:
-            warnings.simplefilter("always")
-            try:
-                do()
-            except SocialgraphError as error:
-                self.counts[1] += 1
-                text = str(error)
-                if sound:
-                    self.wrong.append(f"{name}: refused, but nothing is wrong: {text}")
-                if not text.isprintable() or len(text) > 1500:
-                    self.wrong.append(f"{name}: not one short printable line: {text[:300]!r}")
-                if not re.search(names, text):
-                    self.wrong.append(f"{name}: names neither file, line, id nor option ({names}): {text}")
-            except Exception as error:
-                self.wrong.append(f"{name}: {type(error).__name__}: {str(error)[:200]!r}")
-        for warning in warned:
-            if issubclass(warning.category, UserWarning) and not str(warning.message).isprintable():
-                self.wrong.append(f"{name}: a warning that is not one printable line: {str(warning.message)!r}")
-
-    def close(self, at_least: int) -> None:
-        cases, refused = self.counts
-        assert self.wrong == [], "\n".join([f"{len(self.wrong)} of {cases} went wrong", *self.wrong])
-        assert cases >= at_least
-        assert 0 < refused < cases  # both ends are reached
 
 
 class World:
@@ -215,89 +136,7 @@ def test_options(tiny_bert):
     ledger.close(at_least=300)
 
 
-def test_backbones(tiny_bert, tmp_path):
-    ledger, good = Ledger("folders of a backbone"), tmp_path / "good"
-    counts = {"hidden_size": "width", "num_hidden_layers": "layers", "num_attention_heads": "heads",
-    "vocab_size": "words",
-              "intermediate_size": "inner width", "max_position_embeddings": "positions", "type_vocab_size": "segments",
-              "layer_norm_eps": "epsilon", "hidden_dropout_prob": "dropout", "pad_token_id": "padding",
-              "hidden_act": "activation", "model_type": "type", "architectures": "architectures",
-              "initializer_range": "spread"}  # fmt: skip
-    shutil.copytree(tiny_bert[0], good, ignore=lambda *_: ["good"])
-    tokens = {"tokenizer.json": [b"", b"{}", b"[]", b"garbage", b"[" * 100_000,
-                                 b'{"model": {"type": "WordPiece"}}',
-                                 b'{"model": {"type": "BPE", "vocab": {}, "merges": [["a", "b"]]}}']}  # fmt: skip
-    batch = document_batch()
-    for name, change in _with_files(folders(good, counts), tokens):
-        folder = _copy(good, tmp_path / "odd")
-        change(folder)
-
-        def do(folder: Path = folder) -> None:
-            backbone.locate.cache_clear()
-            model = Socialformer.from_backbone(str(folder)).eval()
-            assert model(batch).isfinite().all()
-            assert DynamicCentrality(str(folder)).weights(batch).isfinite().all()
-
-        ledger.case(name, do, re.escape(str(folder)) + "|activation|hidden_act", sound=name == "nothing is odd")
-    ledger.close(at_least=200)
-
-
-def test_saved_models(tiny_bert, tmp_path):
-    ledger, good = Ledger("folders of a model"), tmp_path / "good"
-    Socialformer.from_backbone(tiny_bert[0]).save_pretrained(good)
-    counts = {key: key for key in ("hidden_size", "num_layers", "num_heads", "vocab_size", "intermediate_size",
-    "max_positions",
-              "type_vocab_size", "layer_norm_eps", "dropout", "cls_token_id", "sep_token_id", "backbone", "attention",
-              "inter_heads", "inter_width", "inter_circle", "inter_shared", "leader", "readout", "reads")}  # fmt: skip
-    batch = document_batch()
-    for name, change in folders(good, counts):
-        folder = _copy(good, tmp_path / "odd")
-        change(folder)
-
-        def do(folder: Path = folder) -> None:
-            with redirect_stdout(StringIO()):
-                model = Socialformer.from_pretrained(folder).eval()
-            assert model(batch).isfinite().all()
-
-        ledger.case(name, do, re.escape(str(folder)) + "|attention|leader", sound=name == "nothing is odd")
-    ledger.close(at_least=250)
-
-
-def _copy(good: Path, to: Path) -> Path:
-    shutil.rmtree(to, ignore_errors=True)
-    shutil.copytree(good, to)
-    return to
-
-
-def _with_files(cases: Iterator[tuple[str, Any]], files: dict[str, list[bytes]]) -> Iterator[tuple[str, Any]]:
-    yield from cases
-    for name, contents in files.items():
-        for content in contents:
-            yield f"{name}: {content[:40]!r}", lambda folder, n=name, c=content: (folder / n).write_bytes(c)
-
-
 CONF = str(Path(__file__).parents[2] / "experiments" / "conf")
-CONFIGS = (
-    "edges.sparsity=2", "edges.sparsity=-1", "edges.sparsity=nan", "edges.sparsity=inf", "edges.sparsity=many",
-    "edges.sparsity=null", "edges.sparsity=[0.9]", "edges.sparsity=1e400", "edges.sparsty=0.9", "+edges.density=0.1",
-    "edges.weights.static_distance=0.3", "+edges.weights.static_distance=-1", "+edges.weights.static_distance=nan",
-    "+edges.weights.nobody=1", "+edges.weights.static_distance=much", "edges.patterns={}", "edges.patterns=null",
-    "edges.patterns.static_distance.p=0", "edges.patterns.static_distance.p=nan", "edges.patterns.static_distance.p=x",
-    "edges._target_=socialgraph.edges.Nobody", "edges._target_=no_such_module.X", "edges._target_=json.loads",
-    "edges._target_=''", "edges._target_=null", "edges._target_=5", "edges=nobody", "partition=nobody", "recipe=nobody",
-    "data=nobody", "nobody=1", "partition.k=0", "partition.k=-1", "partition.k=1.5", "partition.k=nan", "partition.k=x",
-    "partition.k=null", "partition.k=[4]", "partition.k=1000000000000000000000000000000", "partition.max_size=1",
-    "partition.max_size=0", "partition.max_size=-5", "partition.keep=weakest", "partition.keep=null",
-    "partition._target_=socialgraph.partition.Nobody", "partition._target_=builtins.dict",
-    "partition._target_=os.getcwd",
-    "window=0", "window=-1", "window=x", "window=nan", "window=null", "window=${nobody}", "window=${window}",
-    "window=${query_length}", "document_length=${query_length} query_length=${document_length}",
-    "window=${oc.env:NOBODY}",
-    "window=${nobody:1}", "window=${", "window='${'", "window", "window==1", "++++", "~nobody", "~edges.patterns",
-    "recipe@baseline=nobody", "'\x00=1'", "window=!!python/object/apply:os.system", "edges.weights={a:{b:{c:1}}}",
-    "edges.patterns.dynamic_centrality.mode=nobody", "edges.patterns.dynamic_centrality.backbone=/nowhere",
-    "window=99999999999999999999", "edges.sparsity=0.93",
-)  # fmt: skip
 
 
 def test_configurations(tiny_bert, tmp_path, monkeypatch):
@@ -335,8 +174,8 @@ def test_a_case_that_goes_wrong_is_noticed(tiny_bert, monkeypatch):
 
         return do
 
-    monkeypatch.setitem(globals(), "SECONDS", 1)
-    monkeypatch.setitem(globals(), "COUNTS", {})
+    monkeypatch.setattr(ledger_of_cases, "SECONDS", 1)
+    monkeypatch.setattr(ledger_of_cases, "COUNTS", {})
     ledger = Ledger("none")
     ledger.case("from inside", raising(RuntimeError("mat1 and mat2")), ".")
     ledger.case("no file", raising(SocialgraphError("bad")), "folder")

@@ -1,31 +1,20 @@
 """The same edges, circles and leaders everywhere, bit for bit: in any batch, thread, worker, process, on any device."""
 
-import hashlib
-import json
-import os
-import subprocess
-import sys
-from contextlib import contextmanager
-
 import graph_digest
 import pytest
 import torch
 from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
-from torch.utils.data import DataLoader
+from in_batches import backbone, batches, threads  # noqa: F401  (a fixture)
 from torch_geometric.data import Batch
-from transformers import BertConfig, BertModel, BertTokenizerFast
 
-from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens, WeightCache
 from socialgraph.data.graph import document_graph
 from socialgraph.edges import (
     COIN_SIDES,
     Affinity,
-    DynamicCentrality,
     DynamicDistance,
     Kleinberg,
-    Learned,
     Nearby,
     QueryToAll,
     ReadingOrder,
@@ -40,35 +29,8 @@ from socialgraph.edges.affinity import LowRank, mix
 from socialgraph.edges.coins import node_hashes, toss
 from socialgraph.edges.social import scale
 from socialgraph.edges.social_graph import SocialGraph
-from socialgraph.partition import EdgeCircles, NodeCircles, Windows, partition_resolver
+from socialgraph.partition import partition_resolver
 from socialgraph.partition.resolver import PARTITIONS
-
-cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU: the same graph on a GPU is not tried")
-THREADS = torch.get_num_threads()
-
-
-@pytest.fixture(scope="module")
-def backbone(tmp_path_factory):
-    """A random BERT of 2 layers x 32, and a tokenizer that knows 195 words and what ends a sentence."""
-    folder = tmp_path_factory.mktemp("backbone")
-    torch.manual_seed(0)
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", "?", ",", *(f"w{i}" for i in range(192))]
-    (folder / "vocab.txt").write_text("\n".join(words))
-    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
-    config = BertConfig(vocab_size=200, max_position_embeddings=96, pad_token_id=0, **sizes)
-    BertModel(config, add_pooling_layer=False).save_pretrained(folder)
-    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
-    return str(folder)
-
-
-@contextmanager
-def threads(number):
-    torch.set_num_threads(number)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(THREADS)
-
 
 # --- graphs of whole numbers: every pattern, every sparsity ----------------------------------------------------------
 
@@ -143,17 +105,6 @@ def mixtures(draw, patterns=PATTERNS):
     return SocialEdges(chosen, {name: draw(share) for name in chosen}, draw(SPARSITY))
 
 
-@st.composite
-def batches(draw, amount):
-    """An order of the documents, cut in batches."""
-    order, found = draw(st.permutations(range(amount))), []
-    while order:
-        size = draw(st.integers(1, len(order)))
-        found.append(order[:size])
-        order = order[size:]
-    return found
-
-
 def drawn(edges, documents):
     """Return for each document P, expected degrees, edges and their weights."""
     batch = Batch.from_data_list(documents)
@@ -210,20 +161,6 @@ def test_expected_degrees_stay_exact_when_probabilities_are_scaled_far_beyond_1(
     edges = SocialEdges([Nearby(3), Kleinberg()], {"kleinberg": 1e-6}, sparsity=1e-9)
     found = drawn(edges, documents)
     assert all(same(drawn(edges, [document])[0], graph) for document, graph in zip(documents, found, strict=True))
-
-
-def test_sums_over_long_documents_are_rounded_once():
-    """A GPU adds in any order, so the sums are whole numbers: 9,000 tokens are more than float64 can add up exactly."""
-    size = 9000
-    batch, ptr = torch.zeros(size, dtype=torch.long), torch.tensor([0, size])
-    kernel = 1.0 - torch.rand(size, generator=torch.Generator().manual_seed(0), dtype=torch.float64) * 0.01
-    p = LowRank(batch, ptr, kernel)
-    whole = (p.kernel * 2.0**30).long().tolist()
-    total = sum(2 * (size - distance) * whole[distance] for distance in range(1, size))
-    assert p.totals().tolist() == [total / 2**30]
-    rows = [2**23 - number for number in range(size)]
-    p.row_sums = lambda: 4500.0 + torch.tensor(rows, dtype=torch.float64) * 2.0**-30
-    assert Affinity.totals(p).tolist() == [sum((4500 << 30) + row for row in rows) / 2**30]
 
 
 @cases(60)
@@ -285,7 +222,7 @@ def circles(partition, edges, documents, sampled):
 
 
 @pytest.mark.parametrize("name", PARTITIONS)
-def test_a_document_has_the_same_circles_in_every_batch(name, backbone):
+def test_a_document_has_the_same_circles_in_every_batch(name, backbone):  # noqa: F811
     pytest.importorskip(graph_digest.LIBRARIES.get(name, "torch"))
     chain = ReadingOrder(backbone)
 
@@ -304,154 +241,3 @@ def test_a_document_has_the_same_circles_in_every_batch(name, backbone):
                 assert same(alone[number], graph), number
 
     check()
-
-
-# --- texts, through the builder --------------------------------------------------------------------------------------
-
-WORDS = st.sampled_from([f"w{i}" for i in range(30)] + [".", ",", "?", "unknown"])
-TEXTS = st.one_of(
-    st.just(""),
-    WORDS,
-    st.builds(lambda word, times: " ".join([word] * times), WORDS, st.sampled_from([2, 3, 60])),
-    st.lists(WORDS, max_size=60).map(" ".join),
-    st.text(max_size=40),
-    st.integers(0, 9).map(lambda seed: spoken(seed, 300)),
-)
-QUERIES = st.sampled_from(["w1", "w1 w7 w9 w1", "w100 w101", " ".join(f"w{i}" for i in range(64)), "never, heard?"])
-KEYS = ("tfidf", "dynamic_distance", "dynamic_centrality", "circle_index", "leader_index", "passage_mask")
-
-
-def spoken(seed, length):
-    """Return a text of so many words."""
-    generator = torch.Generator().manual_seed(seed)
-    return " ".join(f"w{int(i)}" for i in torch.randint(0, 190, (length,), generator=generator))
-
-
-class Builders:
-    """Builders that share tokens and kept weights, over documents that are named by their texts."""
-
-    def __init__(self, backbone):
-        self.documents, self.tokens, self.cache = {}, Tokens(backbone, max_document_length=4000), WeightCache()
-        frequency = 1 + 5000 // (1 + torch.arange(self.tokens.vocab_size))
-        self.statistics = TermStatistics(frequency, 5001)
-        patterns = [StaticDistance(), StaticCentrality(), DynamicDistance(), DynamicCentrality(backbone)]
-        self.edges = SocialEdges(patterns)
-        self.learned = SocialEdges([*patterns, Learned(backbone, 8), Kleinberg(1.7)])
-
-    def pair(self, query, text, spice=""):
-        name = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12] + spice
-        self.documents[name] = Document(name, text)
-        return (f"q {query}{spice}", query, name)
-
-    def make(self, edges=None, circles=None, keep=False, device="cpu"):
-        circles = EdgeCircles(k=5, max_size=20) if circles is None else circles
-        own = (self.documents, self.tokens, self.statistics, edges or self.edges)
-        return GraphBuilder(*own, circles, Windows(64), keep_edges=keep, cache=self.cache, device=device)
-
-
-@pytest.fixture(scope="module")
-def builders(backbone):
-    return Builders(backbone)
-
-
-def assert_same(expected, batch, numbers, edges=True):
-    for place, number in enumerate(numbers):
-        graph = batch[place].cpu()
-        for key in (*KEYS, "edge_index", "edge_weight") if edges else KEYS:
-            one, two = expected[number][key], graph[key]
-            assert one.dtype == two.dtype
-            assert torch.equal(one, two), (key, number)
-
-
-def test_a_text_has_the_same_graph_in_every_batch(builders):
-    @cases(25)
-    @given(st.data())
-    def check(data):
-        texts = data.draw(st.lists(st.tuples(QUERIES, TEXTS, st.text(max_size=3)), min_size=1, max_size=5))
-        pairs = [builders.pair(*text) for text in texts]
-        edges = data.draw(st.sampled_from([builders.edges, builders.edges, builders.learned]))
-        circles = data.draw(st.sampled_from([EdgeCircles(k=5, max_size=20), NodeCircles(k=3, max_size=6)]))
-        drawing = builders.make(edges, circles, keep=True)
-        expected = [drawing([pair])[0] for pair in pairs]
-        for some in data.draw(batches(len(pairs))):
-            keep = data.draw(st.booleans())
-            enabled = data.draw(st.booleans())
-            with threads(data.draw(st.sampled_from([1, 2]))), torch.autocast("cpu", torch.bfloat16, enabled=enabled):
-                batch = builders.make(edges, circles, keep)([pairs[number] for number in some])
-            assert_same(expected, batch, some, edges=keep)
-
-    check()
-
-
-def test_a_long_text_has_the_same_graph_among_short_ones(builders):
-    texts = [("w1 w7", spoken(1, 3000)), ("w1 w7", "w3 " * 3000), ("w191", spoken(2, 2100)), ("w5", "w5"), ("w5", "")]
-    pairs = [builders.pair(*text) for text in texts]
-    for circles in (EdgeCircles(k=8, max_size=64), NodeCircles(k=8, max_size=64)):
-        expected = [builders.make(circles=circles, keep=True)([pair])[0] for pair in pairs]
-        for keep in (True, False):
-            batch = builders.make(circles=circles, keep=keep)(pairs[::-1])
-            assert_same(expected, batch, range(len(pairs))[::-1], edges=keep)
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-def test_a_worker_builds_the_same_graph(builders, workers):
-    pairs = [builders.pair(query, spoken(seed, 40 * seed + 1)) for seed in range(6) for query in ("w1 w7", "w9")]
-    builder = builders.make(keep=True)
-    expected = [builder([pair])[0] for pair in pairs]
-    order = [7, 2, 11, 0, 5, 5, 9, 1]
-    loader = DataLoader([pairs[i] for i in order], batch_size=3, collate_fn=builder.ahead, num_workers=workers)
-    for number, batch in enumerate(loader):
-        assert_same(expected, builder.finish(batch), order[3 * number : 3 * number + 3])
-
-
-# --- other processes, instructions and devices: the numbers that must come out ---------------------------------------
-
-
-@pytest.fixture(scope="module")
-def golden():
-    return json.loads(graph_digest.GOLDEN.read_text())
-
-
-def differences(golden, found):
-    return {name: (golden.get(name), found.get(name)) for name in golden | found if golden.get(name) != found.get(name)}
-
-
-COUNT = len(graph_digest.DOCUMENTS)
-SPLITS = {"all at once": [COUNT], "alone": [1] * COUNT, "by fives": [5] * (COUNT // 5) + [COUNT % 5]}
-
-
-@pytest.mark.parametrize("sizes", [SPLITS["alone"], SPLITS["by fives"]], ids=["alone", "by fives"])
-def test_fixed_documents_have_the_graphs_they_always_had(golden, sizes):
-    assert differences(golden, graph_digest.compute(sizes=sizes)) == {}
-
-
-def test_other_processes_and_processors_draw_the_same_graphs(golden):
-    """All documents at once, without vector instructions and with those of 2013; Python's hashes differ too."""
-    running = {}
-    for number, instructions in enumerate(("default", "avx2")):
-        own = {"ATEN_CPU_CAPABILITY": instructions, "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": str(number)}
-        program = [sys.executable, graph_digest.__file__, "libraries"]
-        running[instructions] = subprocess.Popen(program, env=os.environ | own, stdout=subprocess.PIPE, text=True)
-    expected = golden | graph_digest.by_libraries()
-    for instructions, process in running.items():
-        printed, _ = process.communicate()
-        assert process.returncode == 0, instructions
-        assert differences(expected, json.loads(printed)) == {}, instructions
-
-
-@cuda
-@pytest.mark.parametrize("fused", [False, True])
-@pytest.mark.parametrize("sizes", SPLITS.values(), ids=SPLITS)
-def test_a_gpu_draws_the_same_graphs(golden, sizes, fused):
-    assert differences(golden, graph_digest.compute("cuda", sizes, fused)) == {}
-
-
-@cuda
-def test_a_gpu_builds_the_same_graph_of_a_text(builders):
-    texts = [("w1 w7", spoken(1, 3000)), ("w1 w7", spoken(3, 300)), ("w191", spoken(2, 2100)), ("w5", "w5"), ("w5", "")]
-    pairs = [builders.pair(*text) for text in texts]
-    for circles in (EdgeCircles(k=8, max_size=64), NodeCircles(k=8, max_size=64)):
-        expected = [builders.make(circles=circles, keep=True)([pair])[0] for pair in pairs]
-        for keep in (True, False):
-            batch = builders.make(circles=circles, keep=keep, device="cuda")(pairs[::-1])
-            assert_same(expected, batch, range(len(pairs))[::-1], edges=keep)

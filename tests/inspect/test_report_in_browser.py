@@ -1,0 +1,249 @@
+"""What a reader can do with the page of a document, in a browser, however hostile the document is."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import torch
+from pages import HOSTILE, TIES, circles_of, friends_of, one, social
+
+from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
+from socialgraph.inspect.report import View, pattern_shares, report
+from socialgraph.partition import EdgeCircles, NodeCircles, Windows
+
+
+def piece(tab, node: int):
+    return tab.locator(f'.text .piece[data-node="{node}"]')
+
+
+def lines(tab) -> list[int]:
+    """How many circles' lines each word has."""
+    drawn = tab.locator(".text .piece").evaluate_all("all => all.map(one => getComputedStyle(one).backgroundImage)")
+    return [image.count("repeating-linear-gradient") for image in drawn]
+
+
+def current(tab) -> list[int]:
+    return tab.locator(".piece.self").evaluate_all("all => all.map(one => Number(one.dataset.node))")
+
+
+def listed(tab) -> dict[int, list[str]]:
+    """The friends that the panel lists, by node: the texts of their row."""
+    rows = tab.locator("#ties tr[data-node]").evaluate_all(
+        "all => all.map(row => [row.dataset.node, [...row.cells].map(cell => cell.textContent)])"
+    )
+    return {int(node): cells for node, cells in rows}
+
+
+def test_hostile_words_stand_there_as_text(load):
+    graph, edges = one(len(HOSTILE))
+    graph.document_id = HOSTILE[6]
+    tab = load(report(View(graph, statistics={HOSTILE[6]: HOSTILE[0]}), HOSTILE, HOSTILE[0], edges))
+    shown = tab.locator(".text .piece").all_text_contents()
+    browser = tab.evaluate("JSON.parse(document.getElementById('data').textContent).words")  # lone surrogates differ
+    for word, found, known in zip(HOSTILE, shown, browser, strict=True):
+        if word in ("", "\u200f\u061c", "\u2028\u2029", "\ud800"):
+            assert found == "□"  # nothing to see would be nothing to point at
+        else:
+            assert found == (known[2:] if word == "##<b>" else known)
+    for node in range(0, len(HOSTILE), 4):
+        piece(tab, node).hover()
+    piece(tab, 0).click()
+    assert HOSTILE[0] in tab.locator("#title").text_content()
+    assert HOSTILE[6] in tab.title()
+    assert tab.locator(".what").text_content() == HOSTILE[6]
+    assert tab.locator("img, iframe, object, embed, textarea, a, script:not(#data)").count() == 1  # the page's script
+    assert tab.evaluate("window.hacked") is None
+    assert tab.evaluate("document.documentElement.scrollWidth <= window.innerWidth")  # long words break
+
+
+def test_a_hostile_document_through_the_tokenizer(load):
+    text = (
+        "The <script>window.hacked=1</script> says </textarea> <img src=x onerror=alert(1)> {{7*7}} \u202eevil \u2122"
+    )
+    tokens, documents = Tokens("minilm"), {"d": Document("d", text)}
+    statistics = TermStatistics.count([tokens.document(documents["d"])], tokens.vocab_size)
+    builder = GraphBuilder(documents, tokens, statistics, social(), EdgeCircles(k=2), Windows(128), keep_edges=True)
+    graph = builder([("q", "<script>", "d")])[0]
+    words = tokens.words(graph.input_ids)
+    tab = load(report(graph, words, "<script>", builder.edges))
+    joined = re.sub(r"\s", "", "".join(tab.locator(".text .piece").all_text_contents()))
+    assert "<script>window.hacked=1</script>says</textarea><imgsrc=xonerror=alert(1)>{{7*7}}" in joined
+    assert tab.evaluate("window.hacked") is None
+
+
+def test_the_policy_holds_even_if_text_became_html(chromium, tmp_path):
+    graph, edges = one()
+    attack = (
+        "<script>window.hacked=1</script><img src=x onerror='window.hacked=2'>"
+        "<img src='https://example.org/x.png'><b id=trap onclick='window.hacked=3'></b>"
+    )
+    file = tmp_path / "page.html"
+    file.write_text(report(graph, ["a"] * 70, "", edges).replace("<noscript>", attack + "<noscript>"), encoding="utf-8")
+    tab, asked, refused = chromium.new_page(), [], []
+    tab.on("requestfinished", lambda request: asked.append(request.url))
+    tab.on("requestfailed", lambda request: refused.append(request.failure))
+    tab.goto(file.as_uri())
+    tab.evaluate("document.getElementById('trap').click()")
+    tab.evaluate("try { document.body.innerHTML = '<img src=y>'; } catch (error) { window.refused = error.name; }")
+    assert tab.evaluate("window.hacked") is None
+    assert tab.evaluate("window.refused") == "TypeError"
+    assert tab.locator(".text .piece").count() == 70  # the page itself works
+    assert asked == [file.as_uri()]
+    assert refused == ["csp", "csp"]
+    tab.close()
+
+
+def test_hovering_a_word_shows_its_friends(load):
+    graph, edges = one()
+    ids = graph.input_ids.tolist()
+    tab = load(report(graph, [f"w{i}" for i in ids], "", edges))
+    shares = pattern_shares(graph, edges, graph.edge_index.sort(0).values)
+    for node in (0, 33, 69):
+        friends = friends_of(graph, node)
+        piece(tab, node).hover()
+        assert current(tab) == [node]
+        assert tab.locator("#about h2").text_content() == f"w{ids[node]}"
+        assert f"{len(friends)} friends" in tab.locator("#about").text_content()
+        shaded = tab.locator(".piece.shaded").evaluate_all("all => all.map(one => Number(one.dataset.node))")
+        assert set(shaded) == set(friends)
+        piece(tab, node).click()  # hold it, to reach the button
+        if tab.locator("#more").count():
+            tab.locator("#more").click()
+        found = listed(tab)
+        assert set(found) == set(friends)
+        weights = [float(cells[2]) for cells in found.values()]
+        assert weights == sorted(weights, reverse=True)
+        for friend, (word, place, weight, by, met) in found.items():
+            assert (word, place) == (f"w{ids[friend]}", str(friend))
+            assert float(weight) == pytest.approx(friends[friend], abs=6e-4)
+            at = ((graph.edge_index[0] == node) & (graph.edge_index[1] == friend)).nonzero().item()
+            parts = {"".join(w[0] for w in name.split("_")): float(shares[name][at]) for name in TIES}
+            assert parts[by] == pytest.approx(max(parts.values()), abs=1 / 255)
+            both = [number for number in circles_of(graph, node) if number in circles_of(graph, friend)]
+            assert met == "".join(map(str, both))
+        tab.keyboard.press("Escape")
+
+
+def test_a_pattern_weighs_friends_by_its_part(load):
+    graph, edges = one()
+    tab = load(report(graph, ["a"] * 70, "", edges))
+    tab.select_option("#shade", "pattern:static_distance")
+    assert tab.locator(".piece.shaded").count() > 30
+    piece(tab, 33).hover()
+    friends = friends_of(graph, 33)
+    ends = torch.tensor([[min(33, j) for j in friends], [max(33, j) for j in friends]])
+    share = dict(zip(friends, pattern_shares(graph, edges, ends)["static_distance"].tolist(), strict=True))
+    for friend, cells in listed(tab).items():
+        assert float(cells[2]) == pytest.approx(friends[friend] * share[friend], abs=3e-3)
+    tab.select_option("#shade", "weight:tfidf")
+    much = piece(tab, int(graph.tfidf.argmax())).evaluate("one => one.style.getPropertyValue('--much')")
+    assert float(much) == 1.0
+
+
+def test_toggling_a_circle_takes_its_line_away(load):
+    graph, edges = one(circles=EdgeCircles(k=16, max_size=12))
+    tab = load(report(graph, ["a"] * 70, "", edges))
+    friends = (~graph.passage_mask).nonzero().flatten().tolist()
+    assert tab.locator(".friends .circle").count() == len(friends)
+    belongs = [circles_of(graph, node) for node in range(70)]
+    assert lines(tab) == [len(numbers) for numbers in belongs]
+    assert max(lines(tab)) > 2
+    number = friends[1]
+    members = graph.circle_index[0, graph.circle_index[1] == number].tolist()
+    leader = int(graph.leader_index[number])
+    assert str(number) in piece(tab, leader).evaluate("one => one.nextElementSibling.textContent").split()
+    tab.get_by_label(f"Show circle {number}", exact=True).uncheck()
+    assert lines(tab) == [len(numbers) - (number in numbers) for numbers in belongs]
+    assert str(number) not in piece(tab, leader).evaluate("one => one.nextElementSibling.textContent").split()
+    tab.locator(".none").click()
+    assert not any(lines(tab))
+    assert tab.locator(".piece.leading").count() == 0
+    tab.locator(".first").fill("1")
+    assert lines(tab) == [int(friends[0] in numbers) for numbers in belongs]
+    tab.locator(f'.circle[data-circle="{number}"] .name').click()  # let it stand out
+    marked = tab.locator(".piece.member").evaluate_all("all => all.map(one => Number(one.dataset.node))")
+    assert sorted(marked) == sorted(members)
+    passages = int(graph.passage_mask.sum())
+    assert tab.locator(".text.passages > div").count() == passages
+    tab.get_by_label("Passages").uncheck()
+    assert tab.locator(".text.passages").count() == 0
+
+
+def test_the_keyboard_reaches_everything(load):
+    graph, edges = one()
+    tab = load(report(graph, ["word"] * 70, "", edges))
+    for _ in range(40):
+        tab.keyboard.press("Tab")
+        if tab.evaluate("document.activeElement.classList.contains('piece')"):
+            break
+    assert current(tab) == [0]
+    for key, expected in (("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1), ("End", 69), ("Home", 0)):
+        tab.keyboard.press(key)
+        assert current(tab) == [expected]
+        assert tab.evaluate("document.activeElement.dataset.node") == str(expected)
+    tab.keyboard.press("ArrowDown")
+    (below,) = current(tab)
+    assert piece(tab, below).bounding_box()["y"] > piece(tab, 0).bounding_box()["y"] + 8
+    assert piece(tab, below).bounding_box()["x"] == pytest.approx(piece(tab, 0).bounding_box()["x"], abs=20)
+    tab.keyboard.press("ArrowUp")
+    assert current(tab) == [0]
+    assert tab.locator('.piece[tabindex="0"]').count() == 1
+    tab.keyboard.press("Enter")
+    piece(tab, 5).hover()
+    assert current(tab) == [0]  # held
+    assert tab.locator('.piece[aria-selected="true"]').count() == 1
+    tab.keyboard.press("Escape")
+    piece(tab, 6).hover()
+    assert current(tab) == [6]
+    tab.keyboard.press("Escape")
+    assert current(tab) == []
+
+
+def test_scores_stand_beside_the_circles(load):
+    graph, edges = one()
+    without = {number: 1.0 + (number - 3) / 8 for number in range(graph.num_circles)} | {3: 1.0 - 1e-5}
+    tab = load(report(View(graph, "", 1.0, without), ["a"] * 70, "", edges))
+    for row in tab.locator(".circle").all():
+        number = int(row.get_attribute("data-circle"))
+        after, change = row.locator(".delta").text_content().replace("−", "-").split()
+        assert float(after) == pytest.approx(without[number], abs=6e-4)
+        assert float(change) == pytest.approx(without[number] - 1.0, abs=6e-4)
+        side = "" if number == 3 else " down" if number < 3 else " up"  # of 3 no change is seen
+        assert row.locator(".delta").get_attribute("class") == f"delta{side}"
+        assert change[0] == {"": "0", " down": "-", " up": "+"}[side]
+    tab = load(report(graph, ["a"] * 70, "", edges))
+    assert tab.locator(".delta").count() == 0
+    assert "--model" in tab.locator(".list > .note").text_content()
+
+
+def test_a_touch_opens_the_word_on_a_phone(load):
+    graph, edges = one()
+    tab = load(report(graph, ["a"] * 70, "", edges), has_touch=True)
+    tab.set_viewport_size({"width": 380, "height": 700})
+    assert not tab.locator("#word").is_visible()
+    piece(tab, 8).tap()
+    assert current(tab) == [8]
+    assert tab.locator("#word").is_visible()
+    tab.locator("#close").tap()
+    assert not tab.locator("#word").is_visible()
+    assert tab.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_a_long_document_is_light_and_answers_at_once(load):
+    graph, edges = one(2048, NodeCircles(k=16), 0.93, 128)
+    text = report(graph, [f"word{i % 7}" for i in range(2048)], "", edges)
+    assert len(text) < 3e6
+    tab = load(text)
+    assert tab.locator(".text .piece").count() == 2048
+    piece(tab, 1000).hover()
+    assert current(tab) == [1000]
+    assert f"{len(friends_of(graph, 1000))} friends" in tab.locator("#about").text_content()
+
+
+@pytest.mark.parametrize("length", [0, 1])
+def test_empty_documents_open(load, length):
+    graph, edges = one(length)
+    tab = load(report(graph, ["a"] * length, "a query", edges))
+    assert tab.locator(".text .piece").count() == length
+    assert "a query" in tab.title()

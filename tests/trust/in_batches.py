@@ -1,0 +1,45 @@
+"""Orders of documents, cut in batches, and threads, for tests that the same graph comes out."""
+
+from contextlib import contextmanager
+
+import pytest
+import torch
+from hypothesis import strategies as st
+from transformers import BertConfig, BertModel, BertTokenizerFast
+
+cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU: the same graph on a GPU is not tried")
+THREADS = torch.get_num_threads()
+
+
+@pytest.fixture(scope="module")
+def backbone(tmp_path_factory):
+    """A random BERT of 2 layers x 32, and a tokenizer that knows 195 words and what ends a sentence."""
+    folder = tmp_path_factory.mktemp("backbone")
+    torch.manual_seed(0)
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", "?", ",", *(f"w{i}" for i in range(192))]
+    (folder / "vocab.txt").write_text("\n".join(words))
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+    config = BertConfig(vocab_size=200, max_position_embeddings=96, pad_token_id=0, **sizes)
+    BertModel(config, add_pooling_layer=False).save_pretrained(folder)
+    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
+    return str(folder)
+
+
+@contextmanager
+def threads(number):
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(THREADS)
+
+
+@st.composite
+def batches(draw, amount):
+    """An order of the documents, cut in batches."""
+    order, found = draw(st.permutations(range(amount))), []
+    while order:
+        size = draw(st.integers(1, len(order)))
+        found.append(order[:size])
+        order = order[size:]
+    return found

@@ -1,0 +1,163 @@
+"""A collection's files lead nowhere: no device, no path that leads out, no bomb."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import resource
+import sys
+from pathlib import Path
+
+import pytest
+from children import fresh
+
+import socialgraph
+from socialgraph import cli
+from socialgraph.data import read_run
+from socialgraph.data.files import MAX_LINE, MAX_RATIO, MAX_UNPACKED, numbered_lines
+from socialgraph.data.folder import load_folder
+from socialgraph.data.trec import read_qrels
+from socialgraph.errors import InputError, SocialgraphError
+
+PACKAGE = Path(socialgraph.__file__).parent
+POSIX = pytest.mark.skipif(os.name != "posix", reason="pipes, devices and memory are asked of a POSIX system")
+FILES = {
+    "corpus.jsonl": '{"doc_id": "d1", "text": "w1"}\n',
+    "queries.test.tsv": "q1\tw1\n",
+    "qrels.test.txt": "q1 0 d1 1\n",
+    "run.bm25.test.txt": "q1 Q0 d1 1 1.0 t\n",
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    path = tmp_path / "collection"
+    path.mkdir()
+    for name, text in FILES.items():
+        (path / name).write_text(text)
+    return path
+
+
+def everything(folder: Path, cache: Path | None = None) -> object:
+    return load_folder(folder, cache=cache or folder.parent / "cache")["test"].candidates
+
+
+@POSIX
+@pytest.mark.parametrize("name", FILES)
+def test_what_is_no_plain_file_is_refused(folder, name):
+    """At once: to open a pipe would wait for ever, and a device would never end."""
+    everything(folder)
+    file = folder / name
+    for make in (os.mkfifo, os.mkdir, lambda f: os.symlink(f, f), lambda f: os.symlink("nowhere", f)):
+        for other in (file, folder / f"{name}.gz"):
+            if other.suffix == ".gz" and name.endswith("tsv"):
+                continue
+            file.unlink()
+            make(other)
+            with pytest.raises(InputError, match=r"plain file|cannot be read|no such file"):
+                everything(folder)
+            other.rmdir() if other.is_dir() else other.unlink()
+            file.write_text(FILES[name])
+    for device in ("/dev/zero", "/dev/stdin", "/dev/random"):
+        file.unlink()
+        file.symlink_to(device)
+        with pytest.raises(InputError, match=r"leads out|plain file"):
+            everything(folder)
+    for read in (read_run, read_qrels, lambda path: list(numbered_lines(path))):
+        with pytest.raises(InputError, match="plain file"):
+            read("/dev/zero")
+
+
+@pytest.mark.parametrize(
+    "name", ["../x", "/etc/passwd", "..", ".", "", "a/b", "x\0", "bm25\n", "C:\\x", "\x1b[31m", "~"]
+)
+def test_names_of_runs_cannot_leave_the_folder(folder, name):
+    (folder.parent / "run.x.test.txt").write_text(FILES["run.bm25.test.txt"])
+    with pytest.raises(InputError, match="the name of a run") as caught:
+        load_folder(folder, candidates=name)
+    assert str(caught.value).isprintable()
+
+
+def test_ids_name_no_files(tiny_bert, tmp_path):
+    """Ids that are paths, through all that is written: caches, stores, runs, a page."""
+    ids = ["../../escaped", "/tmp/escaped", "..", "~/escaped", "a/b/../../../../escaped"]
+    folder = tmp_path / "deep" / "deeper" / "collection"
+    folder.mkdir(parents=True)
+    lines = [json.dumps({"doc_id": one, "text": "w1 w2 " * 10, "title": one}) for one in ids]
+    (folder / "corpus.jsonl.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
+    (folder / "queries.test.tsv").write_text("../../q\tw1\n")
+    before = {path for path in tmp_path.rglob("*") if "escaped" in path.name}
+    arguments = ["--query", "w1", "--collection", str(folder), "--backbone", tiny_bert[0], "--window", "16", "--output"]
+    for one in ids:
+        cli.main(["inspect", *arguments, str(folder / "page.html"), "--document", one])
+    everywhere = {path for path in tmp_path.rglob("*") if "escaped" in path.name or path.name == "q"}
+    assert everywhere == before == set()
+    assert {path.name for path in folder.iterdir()} == {"corpus.jsonl.gz", "queries.test.tsv", "page.html"}
+    assert not Path("/tmp/escaped").exists()
+
+
+def _grown(path: str, kind: str, answer) -> None:
+    # In a process of its own: how much memory reading took, and what came of it.
+    start = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    try:
+        reader = {
+            "folder": lambda: everything(Path(path)),
+            "run": lambda: read_run(path),
+            "qrels": lambda: read_qrels(path),
+        }
+        reader[kind]()
+        text = "read"
+    except SocialgraphError as error:
+        text = f"{type(error).__name__}: {error}"
+    answer.put((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - start, text))
+
+
+def _bomb(line: bytes, size: int) -> bytes:
+    """Return gzip data that unpack to about ``size`` bytes of this line, again and again."""
+    block = gzip.compress(line * max(1, (8 << 20) // len(line)), 9)
+    return block * (size // (max(1, (8 << 20) // len(line)) * len(line)))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is asked of Linux")
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("corpus.jsonl.gz", _bomb(bytes(1 << 20), 2 << 30),
+        rf"corpus\.jsonl\.gz:1: the line is longer than {MAX_LINE >> 20} MiB"),
+        ("corpus.jsonl.gz", _bomb(b" " * 1023 + b"\n", 2 << 30),
+        r"corpus\.jsonl\.gz:\d+: unpacks to more than \d+ MiB"),
+        ("corpus.jsonl", 300 << 20, r"corpus\.jsonl:1: the line is longer"),
+        ("queries.test.tsv", 300 << 20, r"queries\.test\.tsv:1: the line is longer"),
+        ("qrels.test.txt", 300 << 20, r"qrels\.test\.txt:1: the line is longer"),
+        ("run.bm25.test.txt.gz", _bomb(bytes(1 << 20), 2 << 30), r"run\.bm25\.test\.txt\.gz:1: the line is longer"),
+        ("qrels.test.txt.gz", _bomb(b"q 0 d 1\n", 2 << 30), "'d' is judged twice"),
+    ],
+)  # fmt: skip
+def test_bombs_and_long_lines_end_in_an_error_not_in_swap(folder, name, content, message):
+    (folder / name.removesuffix(".gz")).unlink()
+    if isinstance(content, int):
+        with open(folder / name, "wb") as file:
+            file.truncate(content)  # of nothing but NULs, and no room on the disk
+    else:
+        assert len(content) < 20 << 20
+        (folder / name).write_bytes(content)
+    context = fresh()
+    answer = context.SimpleQueue()
+    process = context.Process(target=_grown, args=(str(folder), "folder", answer))
+    process.start()
+    grown, text = answer.get()
+    process.join(60)
+    assert process.exitcode == 0
+    assert text.startswith("InputError")
+    assert re.search(message, text), text
+    assert grown < 150 << 20
+    assert not [path for path in (folder.parent / "cache").rglob("*") if path.is_file()]
+
+
+def test_a_large_collection_of_text_is_no_bomb():
+    """Text packs 3 to 10 times; a bomb about 1,000 times. What is small may pack as it likes."""
+    text = (PACKAGE / "data" / "pydocs.py").read_bytes() * 3
+    assert len(text) / len(gzip.compress(text)) < MAX_RATIO / 5
+    assert MAX_UNPACKED >= 16 * MAX_LINE

@@ -1,0 +1,206 @@
+"""A model's folder, a store and a YAML run nothing: no pickle, no code, no absurd size."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import resource
+import shutil
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from omegaconf import OmegaConf
+from safetensors.torch import load_file, save_file
+
+from socialgraph import backbone
+from socialgraph.data import Document, Tokens
+from socialgraph.data.token_store import TokenStore
+from socialgraph.errors import CheckpointError, InputError
+from socialgraph.nn import PARADE, Socialformer
+
+
+class Canary:
+    """A pickle that makes a file when it is loaded."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = str(file)
+
+    def __reduce__(self):
+        return open, (self.file, "w")
+
+
+def pickles(folder: Path, canary: Path) -> None:
+    """Put pickles of every name beside a model."""
+    raw = pickle.dumps(Canary(canary))
+    for name in ("optimizer.pt", "scheduler.pt", "rng_state.pth", "training_args.bin", "model.pkl", "model.ckpt",
+    "vocab.pkl",
+                 "adapter_model.bin", "pytorch_model.bin", "flax_model.msgpack", "tf_model.h5"):  # fmt: skip
+        (folder / name).write_bytes(raw)
+
+
+def test_the_canary_sings(tmp_path):
+    pickle.loads(pickle.dumps(Canary(tmp_path / "sang"))).close()
+    assert (tmp_path / "sang").exists()
+
+
+def test_pickles_are_never_loaded(tiny_bert, tmp_path):
+    """Beside safetensors they are not looked at; instead of safetensors they are refused, with what to do."""
+    sang = tmp_path / "sang"
+    bert, saved = tmp_path / "bert", tmp_path / "saved"
+    shutil.copytree(tiny_bert[0], bert, ignore=shutil.ignore_patterns("bert", "saved"))
+    Socialformer.from_backbone(tiny_bert[0]).save_pretrained(saved)
+    for folder in (bert, saved):
+        pickles(folder, sang)
+    (bert / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": "/nowhere", "peft_type": "LORA"}))
+    backbone.load_bert(str(bert))
+    backbone.load_tokenizer(str(bert))
+    Socialformer.from_pretrained(saved)
+    for folder, load in ((bert, backbone.load_bert), (saved, Socialformer.from_pretrained)):
+        good = (folder / "model.safetensors").read_bytes()
+        (folder / "model.safetensors").unlink()
+        with pytest.raises(CheckpointError, match=r"is a pickle.*convert it") as caught:
+            load(str(folder))
+        assert "\n" not in str(caught.value)
+        torch.save(Canary(sang), folder / "model.safetensors")  # a zip with a pickle
+        with pytest.raises(CheckpointError, match="no whole safetensors file"):
+            load(str(folder))
+        (folder / "model.safetensors").write_bytes(pickle.dumps(Canary(sang)))
+        with pytest.raises(CheckpointError, match="no whole safetensors file"):
+            load(str(folder))
+        (folder / "model.safetensors").write_bytes(good)
+        load(str(folder))
+    assert not sang.exists()
+
+
+@pytest.mark.parametrize(
+    "shard", ["pytorch_model.bin", "../model.safetensors", "/etc/passwd", "a/b.safetensors", 5, ""]
+)
+def test_an_index_names_safetensors_in_its_folder_only(tiny_bert, tmp_path, shard):
+    bert = Path(tiny_bert[0])
+    pickles(bert, tmp_path / "sang")
+    weights = load_file(bert / "model.safetensors")
+    (bert / "model.safetensors").unlink()
+    names = list(weights)
+    for number in (1, 2):
+        part = {name: weights[name] for name in names[number - 1 :: 2]}
+        save_file(part, bert / f"model-{number}-of-2.safetensors", metadata={"format": "pt"})
+    table = {name: f"model-{place % 2 + 1}-of-2.safetensors" for place, name in enumerate(names)}
+    index = bert / "model.safetensors.index.json"
+    index.write_text(json.dumps({"metadata": {}, "weight_map": table}))
+    found = backbone.load_bert(str(bert)).state_dict()
+    assert all(torch.equal(found[name], weight) for name, weight in weights.items())
+    table[names[0]] = shard
+    index.write_text(json.dumps({"metadata": {}, "weight_map": table}))
+    with pytest.raises(CheckpointError, match="must name safetensors files in this folder"):
+        backbone.load_bert(str(bert))
+    assert not (tmp_path / "sang").exists()
+
+
+def test_code_beside_a_model_never_runs(tiny_bert, tmp_path):
+    bert, saved, ran = Path(tiny_bert[0]), tmp_path / "saved", tmp_path / "ran"
+    Socialformer.from_backbone(tiny_bert[0]).save_pretrained(saved)
+    want = backbone.load_bert(str(bert)).state_dict()
+    code = f"open({str(ran)!r}, 'w')\nfrom transformers import *\nclass C(BertConfig): pass\nclass M(BertModel): pass\n"
+    code += "class T(BertTokenizerFast): pass\n"
+    for folder in (bert, saved):
+        for name in ("mine.py", "modeling_bert.py", "__init__.py"):
+            (folder / name).write_text(code)
+        for file in ("config.json", "tokenizer_config.json"):
+            values = json.loads((folder / file).read_text()) if (folder / file).exists() else {}
+            values["auto_map"] = {"AutoConfig": "mine.C", "AutoModel": "mine.M", "AutoTokenizer": ["mine.T", "mine.T"]}
+            values["trust_remote_code"] = True
+            (folder / file).write_text(json.dumps(values))
+    # what else a config may ask of the library
+    values = json.loads((bert / "config.json").read_text())
+    values |= {"attn_implementation": "somebody/kernel", "_attn_implementation": "somebody/kernel",
+    "quantization_config": None,
+               "transformers_weights": "pytorch_model.bin", "dtype": "float16", "torch_dtype": "float16"}  # fmt: skip
+    (bert / "config.json").write_text(json.dumps(values))
+    model = backbone.load_bert(str(bert))
+    assert type(model).__module__ == "transformers.models.bert.modeling_bert"
+    assert model.config._attn_implementation == "sdpa"
+    assert all(torch.equal(value, want[name]) for name, value in model.state_dict().items())
+    try:
+        tokenizer = backbone.load_tokenizer(str(bert))
+    except CheckpointError:
+        pass  # to refuse is as good
+    else:
+        assert type(tokenizer).__module__.startswith("transformers.")
+    with pytest.raises(CheckpointError, match="unexpected keyword argument 'auto_map'"):
+        Socialformer.from_pretrained(saved)
+    assert not ran.exists()
+    (bert / "config.json").write_text(json.dumps({**values, "model_type": "mine"}))
+    with pytest.raises(CheckpointError, match="must be a BERT, this is a 'mine'"):
+        backbone.load_bert(str(bert))
+    (bert / "config.json").write_text(json.dumps({**values, "quantization_config": {"quant_method": "torchao"}}))
+    with pytest.raises(CheckpointError, match="quantised"):
+        backbone.load_bert(str(bert))
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "load"),
+    [
+        ("hidden_size", 10**9, "bert"), ("vocab_size", 10**12, "bert"), ("num_hidden_layers", 10**9, "bert"),
+        ("max_position_embeddings", 10**11, "bert"), ("intermediate_size", 10**10, "bert"),
+        ("hidden_size", 10**9, "model"), ("vocab_size", 2**31 - 1, "model"), ("num_layers", 10**9, "model"),
+        ("max_positions", 2**31 - 1, "model"), ("intermediate_size", 2**31 - 1, "model"), ("inter_width", 2**31 - 1,
+        "model"),
+    ],
+)  # fmt: skip
+def test_absurd_sizes_take_neither_memory_nor_time(tiny_bert, tmp_path, key, value, load):
+    folder = Path(tiny_bert[0])
+    if load == "model":
+        folder = tmp_path / "saved"
+        Socialformer.from_backbone(tiny_bert[0]).save_pretrained(folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {key: value}))
+    before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+    with pytest.raises(CheckpointError) as caught:
+        backbone.load_bert(str(folder)) if load == "bert" else Socialformer.from_pretrained(folder)
+    assert "\n" not in str(caught.value)
+    assert str(folder) in str(caught.value)
+    assert time.process_time() - began < 10
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # KiB
+
+
+def test_numbers_of_a_store_are_no_objects(tiny_bert, tmp_path):
+    documents = {"d": Document("d", "w1 w2"), "e": Document("e", "w3")}
+    tokens = Tokens.stored(documents, tiny_bert[0], 10, cache=tmp_path / "cache")
+    folder = tokens.store.folder
+    tokens.store.document_frequency(10)
+    for name in ("keys.npy", "starts.npy", "lengths.npy", "frequency-10.safetensors"):
+        file = folder / name
+        good = file.read_bytes()
+        file.write_bytes(_object_array(tmp_path / "sang"))
+        with pytest.raises(InputError, match=r"token store|frequency-10\.safetensors"):
+            TokenStore(folder).document_frequency(10)
+        file.write_bytes(good)
+    with pytest.raises(ValueError, match="allow_pickle"):
+        np.load(io.BytesIO(_object_array(tmp_path / "sang")), allow_pickle=False)
+    assert not (tmp_path / "sang").exists()
+
+
+def _object_array(canary: Path) -> bytes:
+    file = io.BytesIO()
+    np.save(file, np.array([Canary(canary)], dtype=object), allow_pickle=True)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("tag", ["!!python/object/apply:os.mkdir ['{}']", "!!python/object/new:os.mkdir ['{}']",
+                                 "!!python/name:os.mkdir", "!!python/module:os"])  # fmt: skip
+def test_a_yaml_makes_no_objects(tmp_path, tag):
+    (tmp_path / "config.yaml").write_text("a: " + tag.format(tmp_path / "made"))
+    with pytest.raises(Exception, match="could not determine a constructor"):
+        OmegaConf.load(tmp_path / "config.yaml")
+    assert not (tmp_path / "made").exists()
+
+
+def test_a_model_of_another_class_is_refused(tiny_bert, tmp_path):
+    PARADE.from_backbone(tiny_bert[0]).save_pretrained(tmp_path / "saved")
+    with pytest.raises(CheckpointError, match="not a saved Socialformer"):
+        Socialformer.from_pretrained(tmp_path / "saved")

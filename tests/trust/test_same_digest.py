@@ -1,0 +1,49 @@
+"""A committed digest of graphs comes out in every batch, process, processor and on any device."""
+
+import json
+import os
+import subprocess
+import sys
+
+import graph_digest
+import pytest
+from in_batches import cuda
+
+
+@pytest.fixture(scope="module")
+def golden():
+    return json.loads(graph_digest.GOLDEN.read_text())
+
+
+def differences(golden, found):
+    return {name: (golden.get(name), found.get(name)) for name in golden | found if golden.get(name) != found.get(name)}
+
+
+COUNT = len(graph_digest.DOCUMENTS)
+SPLITS = {"all at once": [COUNT], "alone": [1] * COUNT, "by fives": [5] * (COUNT // 5) + [COUNT % 5]}
+
+
+@pytest.mark.parametrize("sizes", [SPLITS["alone"], SPLITS["by fives"]], ids=["alone", "by fives"])
+def test_fixed_documents_have_the_graphs_they_always_had(golden, sizes):
+    assert differences(golden, graph_digest.compute(sizes=sizes)) == {}
+
+
+def test_other_processes_and_processors_draw_the_same_graphs(golden):
+    """All documents at once, without vector instructions and with those of 2013; Python's hashes differ too."""
+    running = {}
+    for number, instructions in enumerate(("default", "avx2")):
+        own = {"ATEN_CPU_CAPABILITY": instructions, "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": str(number)}
+        program = [sys.executable, graph_digest.__file__, "libraries"]
+        running[instructions] = subprocess.Popen(program, env=os.environ | own, stdout=subprocess.PIPE, text=True)
+    expected = golden | graph_digest.by_libraries()
+    for instructions, process in running.items():
+        printed, _ = process.communicate()
+        assert process.returncode == 0, instructions
+        assert differences(expected, json.loads(printed)) == {}, instructions
+
+
+@cuda
+@pytest.mark.parametrize("fused", [False, True])
+@pytest.mark.parametrize("sizes", SPLITS.values(), ids=SPLITS)
+def test_a_gpu_draws_the_same_graphs(golden, sizes, fused):
+    assert differences(golden, graph_digest.compute("cuda", sizes, fused)) == {}
