@@ -46,10 +46,17 @@ class LawError(SocialgraphError, AssertionError):
     """
 
     def __init__(self, strategy: object, law: str, where: str, offence: str) -> None:
-        name = repr(strategy)
-        if "\n" in name:  # a model prints all its layers
+        try:
+            name = repr(strategy)
+        except Exception:  # that may be what is broken
+            name = ""
+        if not name or "\n" in name:  # a model prints all its layers
             name = type(strategy).__name__
         super().__init__(f"{name} breaks the law {law!r} on the graph {where!r}: {offence}")
+
+
+#: what a class or a file of the user's own may raise: one that ends the program would do so without a word
+MAY_RAISE = (Exception, SystemExit)
 
 
 @contextmanager
@@ -91,20 +98,24 @@ def blaming(strategy: object, where: str) -> Iterator[None]:
         yield
     except SocialgraphError:
         raise
-    except Exception as error:
+    except MAY_RAISE as error:
         if not is_own(strategy):
             raise
         raise LawError(strategy, "every graph gets an answer", where, raised(strategy, error)) from error
 
 
-def raised(strategy: object, error: Exception) -> str:
+def raised(strategy: object, error: BaseException) -> str:
     """Return what a strategy has raised, and in which line of its own file."""
     at = ""
     with suppress(TypeError, OSError):  # typed into a notebook, say
-        file = inspect.getfile(type(strategy))
-        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
-        at = f" ({file}:{lines[-1]})" if lines else ""
+        at = raised_at(error, inspect.getfile(type(strategy)))
     return f"it raises {type(error).__name__}: {first_line(error)}{at}"
+
+
+def raised_at(error: BaseException, file: str) -> str:
+    """Return the last line of a file that an error came through, " (file:line)", or nothing."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    return f" ({file}:{lines[-1]})" if lines else ""
 
 
 def is_whole(value: object, low: int) -> bool:
@@ -114,7 +125,11 @@ def is_whole(value: object, low: int) -> bool:
 
 def first_line(error: BaseException) -> str:
     """Return the first line of what an error of another library says, or its name where it says nothing."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0][:300]
+    try:
+        text = str(error).strip()
+    except Exception:  # an error of the user's own may have no words
+        text = ""
+    return (text or type(error).__name__).splitlines()[0][:300]
 
 
 def shown(text: str) -> str:

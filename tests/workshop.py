@@ -55,7 +55,7 @@ class Chain(EdgeSampler):
 
     def forward(self, graph):
         batch, _ = documents(graph)
-        left = torch.arange(batch.numel() - 1)[batch[:-1] == batch[1:]]
+        left = (batch[:-1] == batch[1:]).nonzero().flatten()
         row, col = torch.cat([left, left + 1]), torch.cat([left + 1, left])
         order = torch.argsort(2 * row + (col > row))
         return torch.stack([row, col])[:, order], torch.ones(row.numel())

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from hydra.errors import HydraException, MissingConfigException
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf.errors import OmegaConfBaseException
 
 from lab.options.commands import COMMANDS
@@ -36,7 +36,10 @@ def not_begun(error: Exception) -> str:
     """Return why Hydra could not begin: an option of its own is wrong."""
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename} cannot be written ({error.strerror}): choose another folder, hydra.run.dir=..."
-    return f"Hydra could not begin: {first_line(error)}"
+    typed = [one for one in sys.argv[1:] if re.fullmatch(r"[+\w/]+=(null|true|false|[-+.\d]+)", one)]
+    is_group = first_line(error).startswith("Config group override must be")
+    told = f" ({' or '.join(typed)}): a group takes the name of one of its files" if is_group and typed else ""
+    return f"Hydra could not begin: {first_line(error)}{told}"
 
 
 def whole_message(error: Exception, command: str = "run") -> str:
@@ -51,8 +54,9 @@ def whole_message(error: Exception, command: str = "run") -> str:
         return f"there is no {error.missing_cfg_file}; there are: {', '.join(error.options)}"
     if first.startswith("Cannot find primary config"):
         return f"{first.split('. ')[0]}: leave out --config-name, and the command takes its own, {command}"
-    if first.startswith("Error parsing override"):
-        return f"{first}: an option is written key=value"
+    if isinstance(error, OverrideParseException):
+        typed = "" if error.override in first else f"{error.override}: "
+        return f"{typed}{first}: an option is written key=value, and what holds other signs in quotes, key='\"a(b)\"'"
     place = re.search(r"full_key: (\S+)", f"{error}\n{error.__cause__}")
     if match := re.match(r"Could not override '([\w.]+)'\.", first):
         return no_option(place[1] if place else match[1], command)

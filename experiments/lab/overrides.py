@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import re
 from collections.abc import Iterable, Sequence
@@ -111,14 +110,17 @@ def imported(key: str, name: str, *kinds: type) -> type[Any]:
     Raises:
         OptionError: no such module or class, or one of another kind.
     """
+    from socialgraph.recipes.build import module_named
+
     module, _, attribute = name.rpartition(".")
     try:
-        kind = getattr(importlib.import_module(module), attribute, None)
-    except ModuleNotFoundError as error:
-        raise OptionError(f"{key}={name}: {error}; is it in this folder, or installed?") from error
+        there = module_named(module)
+    except OptionError as error:
+        raise OptionError(f"{key}={name}: {error}") from error
+    kind = getattr(there, attribute, None)
     if kind is None:
-        there = [item for item, value in vars(importlib.import_module(module)).items() if isinstance(value, type)]
-        raise OptionError(f"{key}={name}: {module} has no {attribute}; {suggestion(attribute, there)}")
+        classes = [item for item, value in vars(there).items() if isinstance(value, type)]
+        raise OptionError(f"{key}={name}: {module} has no {attribute}; {suggestion(attribute, classes)}")
     if not (isinstance(kind, type) and issubclass(kind, kinds)):
         wanted = " or ".join(kind.__name__ for kind in kinds)
         raise OptionError(f"{key}={name}: {attribute} is no subclass of {wanted}")

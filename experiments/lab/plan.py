@@ -48,6 +48,7 @@ class Run:
     keep_model: bool = False
     described: int = 0  # test candidates whose circles are described
     amount: int = 0  # questions that a level asks
+    skipped: int = 0  # questions before them, which other looks have asked
     weights: Path | None = None  # folder with weights of costly patterns that other runs have computed
 
     @property
@@ -92,8 +93,13 @@ def named_run(
         folder: of the store.
         depends_on: what the result depends on; None: see :func:`identity`.
         options: others of a run.
+
+    Raises:
+        OptionError: several test splits, which a table or study takes.
     """
-    (split,) = test_splits(config.data)
+    split, *others = test_splits(config.data)
+    if others:
+        raise OptionError(f"data.splits.test must be one split here, got {', '.join([split, *others])}")
     return Run(row, config.seed, config, {split: folder}, {split: depends_on or identity(config)}, **options)
 
 

@@ -18,6 +18,7 @@ from lab.task import Task
 from socialgraph import ranking
 from socialgraph.data import GraphBuilder, Split, TrainingGroups, WeightCache
 from socialgraph.edges import SocialEdges
+from socialgraph.edges.sampler_laws import checked_edges
 from socialgraph.errors import OptionError, is_own
 from socialgraph.nn.hub_ranker import HubRanker
 from socialgraph.partition import Partition
@@ -29,6 +30,7 @@ from socialgraph.recipes.build import PARTS, Parts, build, build_named
 from socialgraph.recipes.compose import merged, taken
 from socialgraph.recipes.stages import stages
 from socialgraph.testing import check_model, check_partition, check_pattern
+from socialgraph.testing.documents import hard_documents
 
 
 class Recipe:
@@ -92,12 +94,15 @@ def typed_as(recipe: DictConfig, part: str) -> str:
 
 
 def check_own_classes(recipe: Recipe) -> None:
-    """Try a partition and patterns from outside the package on hard graphs; those of the package have passed.
+    """Try edges and partitions from outside the package on hard graphs; those of the package have passed.
 
     Raises:
         LawError: one breaks a law that the rest relies on.
     """
     edges = recipe.parts.edges
+    if edges is not None and is_own(edges) and not recipe.parts.joint:
+        for document in hard_documents(torch.device("cpu")).values():
+            checked_edges(edges, document, both_ways=True)
     for pattern in edges.patterns.values() if isinstance(edges, SocialEdges) else ():
         if is_own(pattern):
             check_pattern(pattern)

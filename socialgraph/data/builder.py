@@ -19,6 +19,7 @@ from socialgraph.data.tokens import Tokens
 from socialgraph.data.weight_cache import WeightCache
 from socialgraph.edges import Centrality, EdgeSampler, SocialEdges, SparseEdges, coin_key
 from socialgraph.edges.layout import document_name
+from socialgraph.edges.sampler_laws import checked_edges
 from socialgraph.errors import InputError, OptionError, blaming, is_own
 from socialgraph.partition import Partition
 from socialgraph.partition.laws import checked
@@ -46,8 +47,8 @@ class GraphBuilder:
         cache: keeps the weights of costly patterns (dynamic centrality); None keeps 1 GiB of them in memory.
         first_stage: query id, document id -> score, for partitions that see the graph, such as
             :meth:`Collection.first_stage_score`; the graph's ``first_stage_score``.
-        check: hold what patterns and partitions of the user's own answer against the laws, on each batch
-            (:mod:`socialgraph.partition.laws`, :mod:`socialgraph.edges.laws`).
+        check: hold what patterns, samplers and partitions of the user's own answer against the laws, on each batch
+            (:mod:`socialgraph.partition.laws`, :mod:`socialgraph.edges.laws`, :mod:`socialgraph.edges.sampler_laws`).
 
     Raises:
         OptionError: neither circles nor passages, circles without edges, edges to be kept where there are
@@ -219,12 +220,20 @@ class GraphBuilder:
             return lambda partition: self._answer(partition, batch, lambda: partition.from_sampled(sampled), {})
         edge_index, edge_weight = batch.batch.new_empty(2, 0), None
         if self.edges is not None:
-            edge_index, edge_weight = self.edges(batch) if sampled is None else sampled.edges()
+            edge_index, edge_weight = self._edges(batch) if sampled is None else sampled.edges()
             if self.keep_edges or self.joint:
                 connect(batch, edge_index, edge_weight)
         given = edge_index, batch.batch, batch.num_graphs, edge_weight
         tensors = {"edge_index": edge_index, "edge_weight": edge_weight}
         return lambda partition: self._answer(partition, batch, lambda: partition.gathered(*given, batch), tensors)
+
+    def _edges(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Return the edges of a sampler that draws all of them."""
+        assert self.edges is not None
+        if self.check and is_own(self.edges):
+            return checked_edges(self.edges, batch, both_ways=not self.joint)
+        edges: tuple[Tensor, Tensor] = self.edges(batch)
+        return edges
 
     def _answer(
         self, partition: Partition, batch: Batch, gather: Callable[[], tuple[Tensor, Tensor]],

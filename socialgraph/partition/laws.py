@@ -28,6 +28,8 @@ def form(batch: Tensor, circle_index: Any, leader_index: Any) -> Offence | None:
     for name, x, shape in (("circle_index", circle_index, "[2, M]"), ("leader_index", leader_index, "[C]")):
         if not isinstance(x, Tensor):
             return Offence(f"{name} must be a tensor, got {type(x).__name__}")
+        if x.layout != torch.strided or x.is_nested:
+            return Offence(f"{name} must be dense, got {'nested' if x.is_nested else x.layout}")
         if x.dtype != torch.long or x.device != batch.device:
             return Offence(f"{name} must be int64 on {batch.device}, got {x.dtype} on {x.device}")
         if x.dim() != len(shape.split(",")) or (x.dim() == 2 and x.size(0) != 2):
@@ -194,17 +196,17 @@ def checked(
         LawError: it breaks a law, or raises something; the message names the class, the law and the document.
     """
     kept = {key: _version(x) for key, x in given.items()}
-    with blaming(partition, "the batch"):
+    with blaming(partition, "the batch"):  # a tensor too large for memory raises where one looks at it
         answer = gather()
-    for key, x in given.items():
-        if _version(x) != kept[key]:
-            raise LawError(partition, "inputs stay as they are", "the batch", f"{key} is changed in place")
-    is_formed = isinstance(answer, tuple) and len(answer) == 2 and form(batch, *answer) is None
-    if not (is_formed and all_hold(batch, *answer)):
-        law, offence = first_broken(batch, answer) or ("form", Offence("its answer is out of order"))
-        known = offence.node is not None and 0 <= offence.node < batch.numel()
-        where = name(int(batch[offence.node])) if known else "the batch"
-        raise LawError(partition, law, where, offence.text)
+        for key, x in given.items():
+            if _version(x) != kept[key]:
+                raise LawError(partition, "inputs stay as they are", "the batch", f"{key} is changed in place")
+        is_formed = isinstance(answer, tuple) and len(answer) == 2 and form(batch, *answer) is None
+        if not (is_formed and all_hold(batch, *answer)):
+            law, offence = first_broken(batch, answer) or ("form", Offence("its answer is out of order"))
+            known = offence.node is not None and 0 <= offence.node < batch.numel()
+            where = name(int(batch[offence.node])) if known else "the batch"
+            raise LawError(partition, law, where, offence.text)
     circle_index, leader_index = answer
     return circle_index, leader_index
 

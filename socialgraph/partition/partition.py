@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 
 import torch
@@ -54,8 +55,8 @@ class Partition(torch.nn.Module):
     def gathered(
         self, edge_index: Tensor, batch: Tensor, batch_size: int, edge_weight: Tensor | None, graph: Data | None
     ) -> tuple[Tensor, Tensor]:
-        """Return what :meth:`forward` does; it gets the graph where it names it."""
-        more = {"graph": graph} if self.sees_graph else {}
+        """Return what :meth:`forward` does; it gets a shallow copy of the graph where it names it."""
+        more = {"graph": copy.copy(graph)} if self.sees_graph else {}
         circles: tuple[Tensor, Tensor] = self(edge_index, batch, batch_size, edge_weight, **more)
         return circles
 

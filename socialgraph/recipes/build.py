@@ -5,8 +5,10 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -15,7 +17,7 @@ from torch_geometric.data import Batch
 
 from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
 from socialgraph.edges import EdgeSampler
-from socialgraph.errors import OptionError, SocialgraphError, first_line
+from socialgraph.errors import MAY_RAISE, OptionError, SocialgraphError, first_line, raised_at
 from socialgraph.partition import Partition
 
 Finder = Callable[[str], Callable[..., Any]]
@@ -37,10 +39,30 @@ def imported(name: str) -> Callable[..., Any]:
     """
     module, _, attribute = name.removesuffix(BACKBONE).rpartition(".")
     try:
-        kind = getattr(importlib.import_module(module), attribute)
-        return getattr(kind, BACKBONE[1:]) if name.endswith(BACKBONE) else kind
-    except (ImportError, AttributeError, ValueError) as error:
+        kind = getattr(module_named(module), attribute)
+        kind = getattr(kind, BACKBONE[1:]) if name.endswith(BACKBONE) else kind
+    except (OptionError, AttributeError) as error:
         raise OptionError(f"{name}: {first_line(error)}") from error
+    if not callable(kind):
+        raise OptionError(f"{name} is no class, but of the type {type(kind).__name__}")
+    return kind
+
+
+def module_named(name: str) -> ModuleType:
+    """Import a module, whatever its file does.
+
+    Raises:
+        OptionError: there is none, or it cannot be imported; it names the line where that is known.
+    """
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise OptionError(f"{error}; is it in this folder, or installed?") from error
+    except (ImportError, SyntaxError) as error:  # they say where
+        raise OptionError(first_line(error)) from error
+    except MAY_RAISE as error:
+        at = raised_at(error, traceback.extract_tb(error.__traceback__)[-1].filename)
+        raise OptionError(f"importing {name!r} raises {type(error).__name__}: {first_line(error)}{at}") from error
 
 
 class Known:
@@ -157,7 +179,7 @@ def build(spec: Any, find: Finder = imported) -> Any:
         return make(**inside)
     except SocialgraphError:
         raise
-    except Exception as error:  # a class of one's own may raise anything
+    except MAY_RAISE as error:  # a class of one's own may raise anything
         kind = "" if isinstance(error, TypeError | ValueError) else f"{type(error).__name__}: "
         raise OptionError(f"{spec['_target_']}: {kind}{first_line(error)}") from error
 
@@ -236,7 +258,7 @@ class Parts:
         """
         made = {name: build_named(recipe[name], (typed or {}).get(name, ""), find) for name in PARTS}
         for name, part in made.items():
-            if part is not None and not isinstance(part, PARTS[name]):
+            if recipe[name] is not None and not isinstance(part, PARTS[name]):
                 raise OptionError(f"{name}: {_shown(recipe[name])} is no {PARTS[name].__name__}")
         return cls(**made, joint=bool(recipe["joint"]))
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
-from socialgraph.errors import LawError, law_name, raised
+from socialgraph.errors import MAY_RAISE, LawError, law_name, raised
 
 S = TypeVar("S")
 G = TypeVar("G")
@@ -34,7 +34,7 @@ def check_laws(subject: S, laws: Iterable[Callable[[S, G], str | None]], graphs:
                 offence = law(copy.deepcopy(subject), copy.deepcopy(graph))
             except LawError:
                 raise
-            except Exception as error:  # whatever the subject raises, the message says where
+            except MAY_RAISE as error:  # whatever the subject raises, the message says where
                 raise LawError(subject, law_name(law), name, raised(subject, error)) from error
             if offence:
                 raise LawError(subject, law_name(law), name, offence)

@@ -215,7 +215,7 @@ def undrawn_edges_give_the_same_circles(partition: Partition, document: Data) ->
     for sparsity in (0.9, 0.3):
         sampled = SocialEdges([StaticDistance(), StaticCentrality()], sparsity=sparsity).sampled(document)
         edge_index, edge_weight = sampled.edges()
-        graph = Graph("", edge_index, sampled.batch, sampled.batch_size, edge_weight, words=document)
+        graph = Graph("drawn edges", edge_index, sampled.batch, sampled.batch_size, edge_weight, words=document)
         want = circles(partition, graph)
         for dense_up_to in (0, sampled.batch.numel()):  # row by row, and as a whole
             sampled.dense_up_to = dense_up_to

@@ -65,3 +65,34 @@ def test_what_is_mistyped_is_told(typed, told):
 
     with pytest.raises(OptionError, match=told):
         spelled_out([typed])
+
+
+#: what a file of one's own may hold, and what is told of it
+BROKEN_FILES = {
+    "def f(:": r"invalid syntax \(own_broken.py, line 1\)",
+    "x = undefined": r"importing 'own_broken' raises NameError: name 'undefined' is not defined \(.*own_broken.py:1\)",
+    "raise RuntimeError('one\\ntwo')": r"importing 'own_broken' raises RuntimeError: one \(.*own_broken.py:1\)",
+    "import sys; sys.exit()": r"importing 'own_broken' raises SystemExit: SystemExit \(.*own_broken.py:1\)",
+    "import own_missing": r"No module named 'own_missing'; is it in this folder, or installed\?",
+    "from own_broken import Mine": r"cannot import name 'Mine' from partially initialized module 'own_broken' .*",
+    "from socialgraph.partition import Nobody": "cannot import name 'Nobody' from 'socialgraph.partition' .*",
+    "\0": "source code string cannot contain null bytes",
+    "Mine = 5": None,
+}
+
+
+@pytest.mark.parametrize("text", BROKEN_FILES)
+def test_a_file_that_cannot_be_imported(text, tmp_path, monkeypatch):
+    from lab.overrides import spelled_out
+
+    from socialgraph.recipes.build import build_named
+
+    (tmp_path / "own_broken.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "own_broken", raising=False)
+    told = BROKEN_FILES[text]
+    for key in ("partition", "edges"):
+        with pytest.raises(OptionError, match=f"^{key}=own_broken.Mine: {told or 'Mine is no subclass of'}"):
+            spelled_out([f"{key}=own_broken.Mine"])
+    with pytest.raises(OptionError, match=f"^partition: own_broken.Mine:? {told or 'is no class, but of'}"):
+        build_named({"_target_": "own_broken.Mine"}, "partition")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -71,7 +72,23 @@ ANSWERS: dict[str, Answer] = {
     ),
     "out of bounds inside": lambda n, c, x: n[1_000_000],
     "shapes that do not fit": lambda n, c, x: torch.stack([n, x]),
+    "sparse": lambda n, c, x: (torch.stack([n, c]).to_sparse(), x),
+    "nested": lambda n, c, x: (torch.stack([n, c]), torch.nested.nested_tensor([x], layout=torch.jagged)),
+    "more leaders than memory": lambda n, c, x: (torch.stack([n, c]), x[:1].expand(1 << 40)),
+    "the end of the program": lambda n, c, x: sys.exit(0),
+    "an error without words": lambda n, c, x: raise_wordless(),
 }  # fmt: skip
+
+
+class Wordless(Exception):
+    """Its words are broken, too."""
+
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+def raise_wordless() -> None:
+    raise Wordless
 
 
 class Broken(NodeCircles):
@@ -118,6 +135,25 @@ def test_the_line_names_class_law_document_and_place_in_the_file(build):
     raised = one_line(lambda: build(circles=Broken(ANSWERS["out of bounds inside"]))(PAIRS), "Broken(")
     assert "it raises IndexError: index 1000000 is out of bounds" in raised
     assert "test_broken_partitions.py:" in raised
+
+
+def test_one_that_has_no_repr_is_called_by_its_class(build):
+    class Nameless(Broken):
+        def __repr__(self):
+            raise RuntimeError
+
+    one_line(lambda: build(circles=Nameless(ANSWERS["nothing"]))(PAIRS), "Nameless breaks the law 'form'")
+
+
+def test_what_a_partition_sets_in_its_graph_no_one_else_sees(build):
+    class Setter(Windows):
+        def forward(self, edge_index, batch, batch_size, edge_weight=None, graph=None):
+            graph.input_ids, graph.query_ids = graph.input_ids * 0, None
+            return super().forward(edge_index, batch, batch_size, edge_weight)
+
+    got, want = (build(circles=circles(16), keep_edges=True)(PAIRS) for circles in (Setter, Windows))
+    assert torch.equal(got.input_ids, want.input_ids)
+    assert torch.equal(got.query_ids, want.query_ids)
 
 
 def test_memory_that_runs_out_is_nobodys_fault(build):

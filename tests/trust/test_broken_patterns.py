@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -64,6 +65,7 @@ RULES: dict[str, Callable[[Tensor, Tensor], Any]] = {
     "nothing": lambda i, j: None,
     "a number": lambda i, j: 0.5,
     "one row": lambda i, j: near(i, j).flatten()[:1],
+    "the end of the program": lambda i, j: sys.exit(0),
     "out of bounds": lambda i, j: near(i, j)[1_000_000],
 }
 ANSWERED: dict[str, Callable[[Tensor, Tensor], Any]] = {

@@ -167,6 +167,8 @@ def test_options_of_the_packages_classes(typed, message):
     ("typed", "message"),
     [
         ("data.splits.dev=nobody", "collection tales has no split 'nobody'; there are: dev, test, train"),
+        ("data.splits.test=[dev,test]", "data.splits.test must be one split here, got dev, test"),
+        ("data.splits.test=5", "collection tales has no split '5'; there are: dev, test, train"),
         ("data.retriever=null", "data.retriever is null, but tales has no candidates for dev, test, train"),
         ("model.inter_heads=-1", "model: inter_heads must be a whole number of 1 or more, got -1"),
         ("+model.attention=flash", "model: attention must be one of edges, padded, varlen, or None, got 'flash'"),
@@ -197,6 +199,7 @@ def test_what_only_the_data_or_a_model_can_judge(typed, message, tmp_path, monke
         ("run", "--config-name=nobody", "Cannot find primary config 'nobody'"),
         ("table", "hydra.verbose=5", "Hydra could not begin: AssertionError"),
         ("table", "trainer.grups=1", r"no option is called trainer\.grups; did you mean trainer\.groups\?"),
+        ("run", "edges=null", r"Hydra could not begin: .* \(edges=null\): a group takes the name of one of its files"),
         ("study", "seed=-1", "seed must be a whole number from 0 to 4294967295, got -1"),
         ("compare", "partition=node,edge trainer.bf16=maybe", "trainer.bf16 must be true, false or auto, got 'maybe'"),
         ("reader", "rank=0", "rank must be a whole number from 1 to 2147483647, got 0"),

@@ -20,14 +20,13 @@ Loss = Literal["listwise", "hinge", "ranknet", "binary"]
 
 
 def is_measure(name: str) -> bool:
-    """Whether ir_measures knows a measure."""
+    """Whether ir_measures knows a measure, and something that is installed computes it."""
     import ir_measures
 
     try:
-        ir_measures.parse_measure(name)
+        return bool(ir_measures.DefaultPipeline.supports(ir_measures.parse_measure(name)))
     except (ValueError, NameError, KeyError, SyntaxError, AssertionError):
         return False
-    return True
 
 
 Measure = Annotated[str, Only("that ir_measures knows as a measure, such as RR@10 or nDCG@10", is_measure)]
