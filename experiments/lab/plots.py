@@ -131,7 +131,7 @@ def draw_quality_and_sequences(of: Comparison, path: Path) -> None:
         axes.grid(color="#E5E5E5", linewidth=0.6)
     figure.supxlabel("sequences for each document", size=9)
     handles, names = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+    figure.legend(handles, names, loc="outside upper center", ncols=3, frameon=False, fontsize=8)
     with atomic_write(path, "wb") as file:
         figure.savefig(file, format="png", dpi=130)
 

@@ -73,7 +73,9 @@ def test_splits(data: DictConfig) -> list[str]:
     return [str(names)] if isinstance(names, str | int) else list(map(str, names))
 
 
-def sampled(split: Split, amount: int | None, depth: int, answerable: bool = False) -> Split:
+def sampled(
+    split: Split, amount: int | None, depth: int, answerable: bool = False, skipped: int = 0
+) -> Split:  # fmt: skip
     """Return a split with that many of its queries, those with the lowest hash, and their best candidates.
 
     Args:
@@ -81,13 +83,14 @@ def sampled(split: Split, amount: int | None, depth: int, answerable: bool = Fal
         amount: of queries; None: all.
         depth: candidates of a query, at most.
         answerable: leave out queries without a relevant document among them: no order of theirs is better than another.
+        skipped: so many of the lowest hash are left out first.
     """
     candidates = {
         query_id: {document: scores[document] for document in ranked(scores)[:depth]}
         for query_id, scores in (split.candidates or {}).items()
     }
     queries = [query for query in split.queries if not answerable or has_relevant(split, query, candidates)]
-    chosen = set(sorted(queries, key=hash_fraction)[:amount])
+    chosen = set(sorted(queries, key=hash_fraction)[skipped:][:amount])
     return Split(
         {query_id: text for query_id, text in split.queries.items() if query_id in chosen},
         {query_id: grades for query_id, grades in split.qrels.items() if query_id in chosen},

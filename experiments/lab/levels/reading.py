@@ -48,7 +48,7 @@ def read(run: Run, tasks: Tasks) -> Outcome:
         OptionError: the encoder has other word pieces than the reader.
     """
     began, task, config = time.perf_counter(), tasks.of(run.config), run.config
-    recipe, asked = Recipe(config.recipe), questions(config, task, run.amount)
+    recipe, asked = Recipe(config.recipe), questions(run, task)
     builder = recipe.builder(config, task, WeightCache.at())
     readers = {"encoder": encoder(config), "reader": reader(config)}
     pairs = [(q, asked.queries[q], d) for q, scores in (asked.candidates or {}).items() for d in scores]
@@ -100,12 +100,17 @@ def timed(spent: dict[str, float], name: str) -> Iterator[None]:
     spent[name] = spent.get(name, 0.0) + time.perf_counter() - began
 
 
-def questions(config: DictConfig, task: Task, amount: int) -> Split:
-    """Return some questions of the test split with a relevant candidate, those with the lowest hash."""
-    name = next(iter(task.tests))
-    asked = sampled(task.collection[name], amount, config.data.depth, answerable=True)
+def questions(run: Run, task: Task) -> Split:
+    """Return some questions of the test split with a relevant candidate, those with the lowest hash.
+
+    Raises:
+        InputError: there is none.
+    """
+    name, data = next(iter(task.tests)), run.config.data
+    asked = sampled(task.collection[name], run.amount, data.depth, answerable=True, skipped=run.skipped)
     if not asked.queries:
-        raise InputError(f"{config.data.label}, split {name}: no question has a relevant document among its candidates")
+        more = f" behind the first {run.skipped} (levels.reading.skipped)" if run.skipped else ""
+        raise InputError(f"{data.label}, split {name}: no question{more} has a relevant document among its candidates")
     return asked
 
 

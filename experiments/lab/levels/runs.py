@@ -68,20 +68,20 @@ def level_runs(config: DictConfig, level: str, rows: Sequence[Row], folder: Path
             if training:
                 depends, options = identity(one) | {"sample": config.sample}, {"described": config.sample}
             else:
-                options = {"kind": level, "amount": config.levels[level].amount}
-                depends = depends_on(one, level, options["amount"])
+                asked = {key: config.levels[level][key] for key in ("amount", "skipped") if key in config.levels[level]}
+                depends, options = depends_on(one, level) | asked, {"kind": level, **asked}
             runs.append(named_run(row, one, folder, depends | {"sources": sources(one)}, **options))
     return runs
 
 
-def depends_on(one: DictConfig, level: str, amount: int) -> dict[str, Any]:
+def depends_on(one: DictConfig, level: str) -> dict[str, Any]:
     """Return what a result of a level that trains nothing depends on."""
     whole = identity(one)
     kept = {key: whole[key] for key in ("data", "query_length", "seed", "backbone")}
     kept["recipe"] = {key: whole["recipe"][key] for key in ("edges", "circles", "document_length")}
     if level == "reading":
         kept["sentence_backbone"] = one.sentence_backbone
-    return kept | {"level": level, "amount": amount}
+    return kept | {"level": level}
 
 
 def sections(level: str, comparison: Comparison, run: Run, tasks: Tasks, folder: Path) -> str:
@@ -97,7 +97,7 @@ def sections(level: str, comparison: Comparison, run: Run, tasks: Tasks, folder:
 
 def random_order(run: Run, task: Task) -> str:
     """Return what a random order gets at the level of reading, in words."""
-    chance = random_reciprocal_rank(questions(run.config, task, run.amount))
+    chance = random_reciprocal_rank(questions(run, task))
     return f"A random order of the candidates has RR@10 {chance:.4f}."
 
 

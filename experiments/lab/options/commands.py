@@ -133,6 +133,7 @@ class Reading(Group):
     """How circles read, by models that nothing has trained here."""
 
     amount = Positive, "questions with a relevant document among their candidates"
+    skipped = Count, "such questions that are left out first: those that other looks have asked"
     measures = Annotated[list[ReadingMeasure], FILLED], "of the level; the first one is compared"
     report = Report, "its columns"
 
