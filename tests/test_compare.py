@@ -1,117 +1,16 @@
 """experiments/compare.py: options with several values, runs that are executed once, circles beside measures."""
 
-import csv
 import json
-import sys
 from pathlib import Path
 
 import children
 import pytest
-from commands import EXPERIMENTS, call, configuration, configured
+from commands import EXPERIMENTS, configuration, configured
 from hydra import initialize_config_dir
+from workshop import MY_MODULE, compare, table, times
 
 from socialgraph import recipes
 from socialgraph.recipes.compose import compose_recipe
-
-MY_MODULE = '''
-import torch
-from socialgraph.edges import EdgeSampler, LowRank, Pattern
-from socialgraph.edges.layout import documents
-from socialgraph.partition import Partition
-
-
-class Pairs(Partition):
-    """The first two nodes of each document that has two."""
-
-    by_place = True
-
-    def __init__(self, k=1):
-        super().__init__()
-        self.k = k
-
-    def forward(self, edge_index, batch, batch_size, edge_weight=None):
-        ptr = torch.searchsorted(batch, torch.arange(batch_size + 1))
-        leader = ptr[:-1][ptr.diff() > 1]
-        member = torch.stack([leader, leader + 1], 1).flatten()
-        return torch.stack([member, torch.arange(leader.numel()).repeat_interleave(2)]), leader
-
-    def __repr__(self):
-        return f"{type(self).__name__}(k={self.k})"
-
-
-class OneCircle(Pairs):
-    """Forgets all but the first document."""
-
-    def forward(self, *graph):
-        circles, leader = super().forward(*graph)
-        return circles[:, :2], leader[:1]
-
-
-class Everybody(Pattern):
-    """All pairs alike."""
-
-    def forward(self, graph):
-        batch, ptr = documents(graph)
-        return LowRank(batch, ptr, constant=torch.ones(ptr.numel() - 1))
-
-
-class Chain(EdgeSampler):
-    """Each node knows the next."""
-
-    def forward(self, graph):
-        batch, _ = documents(graph)
-        left = (batch[:-1] == batch[1:]).nonzero().flatten()
-        row, col = torch.cat([left, left + 1]), torch.cat([left + 1, left])
-        order = torch.argsort(2 * row + (col > row))
-        return torch.stack([row, col])[:, order], torch.ones(row.numel())
-
-
-def a_function():
-    pass
-'''
-
-
-@pytest.fixture
-def workshop(tmp_path, tiny_bert, monkeypatch):
-    """A user's folder with a module and a collection; return what is typed for a tiny budget."""
-    monkeypatch.syspath_prepend(str(EXPERIMENTS))
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delitem(sys.modules, "my_module", raising=False)
-    (tmp_path / "my_module.py").write_text(MY_MODULE)
-    folder = tmp_path / "tales"
-    folder.mkdir()
-    with open(folder / "corpus.jsonl", "w") as corpus:
-        for d in range(12):
-            text = " ".join(f"w{(7 * d + i * i) % 60}" for i in range(60))
-            corpus.write(json.dumps({"doc_id": f"d{d}", "text": text}) + "\n")
-    for split, part in (("train", range(3)), ("dev", range(3, 5)), ("test", range(5, 12))):
-        (folder / f"queries.{split}.tsv").write_text("".join(f"q{d}\tw{(7 * d) % 60} w{d} w1\n" for d in part))
-        (folder / f"qrels.{split}.txt").write_text("".join(f"q{d} 0 d{d} 1\n" for d in part))
-    return [
-        "data=folder", f"data.path={folder}", "data.label=tales", f"model.backbone={tiny_bert[0]}", "window=16",
-        "document_length=48", "trainer.groups=1", "trainer.negatives=1", "trainer.bf16=false",
-        "data.depth=5", "data.queries.test=null", "data.queries.dev=1", "partition.max_size=8", "sample=5",
-    ]  # fmt: skip
-
-
-def compare(*typed):
-    """Call what the command calls; return the folder of results."""
-    from lab.overrides import as_option
-
-    call("compare", "level=training", *as_option(typed))
-    (name,) = [one.split("=")[1] for one in typed if one.startswith("name=")] or ["compare"]
-    return Path("experiments/results/tales/test") / name
-
-
-def table(folder):
-    with open(folder / "table.csv", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def times(folder):
-    others = (".", "table", "q")
-    return {file.name: file.stat().st_mtime_ns for file in folder.iterdir() if not file.name.startswith(others)}
 
 
 def test_partitions_side_by_side_once(workshop, caplog):

@@ -32,14 +32,9 @@ def text(seed: int, length: int) -> str:
 
 
 TEXTS = {
-    "long": text(1, 110),
-    "other": text(2, 80),
-    "short": text(3, 30),
-    "beyond": text(4, 400),
-    "one": "otter",
-    "empty": "",
-    "hollow": " \n ",
-}
+    "long": text(1, 110), "other": text(2, 80), "short": text(3, 30), "beyond": text(4, 400),
+    "one": "otter", "empty": "", "hollow": " \n ",
+}  # fmt: skip
 FOUR = ["long", "other", "short", "beyond"]
 QUERY = "otter near the river"
 

@@ -265,7 +265,11 @@ def check_scores(run: Run, where: str) -> None:
     """Raise an InputError that begins with `where` if a score is no finite number: such have no order."""
     for query_id, scores in run.items():
         for doc_id, score in scores.items():
-            if not math.isfinite(score):
+            try:
+                has_order = math.isfinite(score)
+            except (TypeError, OverflowError):  # no number, or a whole one that no float holds
+                has_order = False
+            if not has_order:
                 raise InputError(f"{where}: the score of document {doc_id!r} for query {query_id!r} is {score}")
 
 
