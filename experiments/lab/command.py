@@ -117,6 +117,7 @@ def logged() -> Iterator[None]:
         with logging_redirect_tqdm():
             yield
     finally:
+        logging.captureWarnings(False)
         warnings.formatwarning = usual
         for one in loggers:
             one.removeFilter(is_new)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import json
 import logging
@@ -82,9 +81,6 @@ class Store:
         if not processes.is_first():
             return
         place, file = self.folder / f"{name}.json", self.folder / f"{name}.run.gz"
-        for path in (place, file):  # by name: other processes may be writing other runs into the same folder
-            for left in self.folder.glob(f".{glob.escape(path.name)}.*.part"):  # by one that died in atomic_write
-                left.unlink(missing_ok=True)
         place.unlink(missing_ok=True)  # the old one does not speak of the new run
         write_run(file, ranking, re.sub(r"\s+", "-", value["name"]))
         write_json(place, value | {"versions": versions(), "sha256": sha256(file)})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import glob
 import gzip
 import hashlib
 import os
@@ -12,11 +13,16 @@ import stat
 import tempfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 from filelock import FileLock, Timeout
+
+try:
+    import fcntl
+except ImportError:  # Windows, where nobody can remove a file that another process has open
+    fcntl = None  # type: ignore[assignment]
 
 from socialgraph.errors import InputError, OutputError
 
@@ -37,8 +43,8 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[A
     r"""Open `path` for writing so that it appears whole or not at all.
 
     The bytes go to a hidden file beside `path`, reach the disk (fsync), and then take the name of `path` in
-    one step (rename). If the block raises, the hidden file is removed and an older `path` stays as it was.
-    Missing folders are made.
+    one step (rename). If the block raises, the hidden file is removed and an older `path` stays as it was. What a
+    process that was killed has left of `path` is removed by the next who writes it. Missing folders are made.
 
     Args:
         path: The file to write. Text is UTF-8 with `\n` line ends on every platform.
@@ -52,10 +58,12 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[A
     target = Path(path)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+        _remove_abandoned(target)
+        handle, name = _begin(target)
     except OSError as error:
         raise _unwritable(target, error) from error
     beside = Path(name)
+    hold = os.dup(handle) if fcntl is not None else None  # until the file has its name
     try:
         text = {"encoding": "utf-8", "newline": "\n"} if mode == "w" else {}
         with os.fdopen(handle, mode, **text) as file:  # type: ignore[call-overload]
@@ -71,7 +79,34 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[A
         if isinstance(error, OSError) and error.errno in _FULL:
             raise _unwritable(target, error) from error
         raise
+    finally:
+        if hold is not None:
+            os.close(hold)
     sync(target.parent)
+
+
+def _begin(target: Path) -> tuple[int, str]:
+    """Open a new hidden file beside ``target`` and hold it, so that nobody takes it for abandoned."""
+    while True:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+        if fcntl is not None:
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(handle, fcntl.LOCK_EX)
+        if os.name != "posix" or os.fstat(handle).st_nlink:
+            return handle, name
+        os.close(handle)  # before it was held somebody found it, and removed it
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove what processes that died in :func:`atomic_write` have left of a file.
+
+    Nobody needs to hold the folder: what another process is writing just now is held by that process, and stays.
+    """
+    for left in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
+        with suppress(OSError), open(left, "rb") as file:  # held, or gone meanwhile
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            left.unlink()
 
 
 def _unwritable(path: Path, error: OSError) -> OutputError:

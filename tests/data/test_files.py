@@ -91,3 +91,20 @@ def test_who_holds_a_folder_next_removes_what_a_dead_process_was_writing(tmp_pat
         assert {path.name for path in tmp_path.iterdir()} == {*kept, "below", ".lock"}
         assert len(list((tmp_path / "below").iterdir())) == 1  # may be somebody else's
     assert (tmp_path / "result.txt").read_text() == "mine"
+
+
+def test_the_next_who_writes_a_file_removes_what_a_dead_process_has_left_of_it(tmp_path):
+    path = tmp_path / "config.yaml"
+    living = atomic_write(path)
+    living.__enter__().write("of another process")  # which is at it just now
+    (tmp_path / ".config.yaml.abcd1234.part").write_text("half")  # of one that was killed
+    (tmp_path / ".table.md.abcd1234.part").write_text("half")  # of another file
+    with atomic_write(path) as file:
+        file.write("whole")
+    left = {one.name for one in tmp_path.iterdir()}
+    assert ".config.yaml.abcd1234.part" not in left
+    assert ".table.md.abcd1234.part" in left
+    assert len(left) == 3  # with config.yaml and what the other process is writing
+    living.__exit__(None, None, None)
+    assert path.read_text() == "of another process"
+    assert {one.name for one in tmp_path.iterdir()} == {"config.yaml", ".table.md.abcd1234.part"}
