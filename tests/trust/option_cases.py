@@ -88,7 +88,7 @@ RUN = {
     "recipe.passages=5": "recipe.passages must be a class by _target_, with its options or null, got 5",
     "+recipe.pasages=null": r"no option is called recipe.pasages; did you mean recipe.passages\?",
     "recipe=nobody": "there is no recipe/nobody; there are: bigbird, bm25",
-    "partition=nobody": "there is no partition/nobody; there are: edge, k-core",
+    "partition=nobody": "there is no partition/nobody; there are: beside-windows, edge, k-core",
     "partition.kk=1": r"no option is called partition.kk; where a class of your own.* type \+partition.kk=",
     "partition._target_=5": "partition._target_ must be text that names a class, got 5",
     "partition._target_=null": "partition._target_ must be text that names a class, got null",
