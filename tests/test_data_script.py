@@ -4,30 +4,27 @@ from pathlib import Path
 
 import children
 import pytest
-from hydra import compose, initialize_config_dir
+from commands import EXPERIMENTS, composed_from
 from hydra.utils import instantiate
 
 from socialgraph.data.files import built_folder
 from socialgraph.errors import InputError
 
-ROOT = Path(__file__).parents[1]
-
 
 @pytest.fixture
 def excerpts(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "tests" / "data" / "sources"))
+    monkeypatch.syspath_prepend(str(Path(__file__).parent / "data" / "sources"))
     import excerpts
 
     return excerpts
 
 
 def configured(*overrides):
-    with initialize_config_dir(str(ROOT / "experiments" / "conf"), version_base="1.3"):
-        return compose("config", list(overrides)).data
+    return composed_from(*overrides).data
 
 
 def data(*typed, **environment):
-    return children.run(ROOT / "experiments" / "data.py", *typed, **environment)
+    return children.run(EXPERIMENTS / "data.py", *typed, **environment)
 
 
 @pytest.mark.parametrize("name", ["wtq", "fairytale", "covidqa"])

@@ -7,8 +7,11 @@ import sys
 from pathlib import Path
 
 import children
+import commands
 import pytest
 import torch
+from tales import write_collection
+from workshop import MY_MODULE
 
 from socialgraph import Ranker
 from socialgraph.data import read_run
@@ -16,32 +19,6 @@ from socialgraph.errors import CheckpointError
 from socialgraph.nn import Socialformer
 
 ROOT = Path(__file__).parents[1]
-
-MY_MODULE = '''
-import torch
-from socialgraph.partition import Partition
-
-
-class Pairs(Partition):
-    """Circles of two neighbours."""
-
-    by_place = True
-
-    def __init__(self, k=1):
-        super().__init__()
-        self.k = k
-
-    def forward(self, edge_index, batch, batch_size, edge_weight=None):
-        node = torch.arange(batch.numel(), device=batch.device)
-        first = torch.searchsorted(batch, torch.arange(batch_size, device=batch.device))
-        place = node - first[batch]
-        member = node[place < 2 * self.k]
-        leader = member[place[member] % 2 == 0]
-        return torch.stack([member, torch.searchsorted(leader, member, right=True) - 1]), leader
-
-    def __repr__(self):
-        return f"Pairs(k={self.k})"
-'''
 
 
 def run(folder, *arguments, **environment):
@@ -110,16 +87,10 @@ def rows_of(table):
 
 def test_a_folder_of_ones_own_with_other_pieces(tmp_path):
     """data=folder without runs, query likelihood, node-level circles, random edges, gradient checkpointing."""
-    folder = tmp_path / "tales"
-    folder.mkdir()
-    animals = ["otter", "heron", "badger", "lynx", "newt", "raven"]
-    with open(folder / "corpus.jsonl", "w") as corpus:
-        for animal in animals:
-            text = f"The {animal} went to the river. " * 12
-            corpus.write(json.dumps({"doc_id": animal, "text": text, "title": f"The {animal}"}) + "\n")
-    for split, part in (("train", animals[:2]), ("dev", animals[2:4]), ("test", animals[4:])):
-        (folder / f"queries.{split}.tsv").write_text("".join(f"q-{a}\thow did the {a} find the river\n" for a in part))
-        (folder / f"qrels.{split}.txt").write_text("".join(f"q-{a} 0 {a} 1\n" for a in part))
+    folder, animals = tmp_path / "tales", ["otter", "heron", "badger", "lynx", "newt", "raven"]
+    texts = {animal: f"The {animal} went to the river. " * 12 for animal in animals}
+    queries = {animal: f"how did the {animal} find the river" for animal in animals}
+    write_collection(folder, texts, queries, train=animals[:2], dev=animals[2:4], test=animals[4:])
     done = run(
         tmp_path,
         "data=folder", f"data.path={folder}", "data.retriever._target_=socialgraph.ranking.QueryLikelihood",
@@ -138,29 +109,15 @@ def test_a_folder_of_ones_own_with_other_pieces(tmp_path):
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
-        ("partition.k=0", "error: partition: k, the number of circles, must be at least 1, got 0"),
-        ("model.leader=nobody", "error: model: leader must be one of central, cls, got 'nobody'"),
-        ("edges.sparsity=1.5", "error: edges: sparsity must lie between 0 and 1 (both excluded), got 1.5"),
-        ("data=irds", "error: data.id is missing: type data.id=..."),
+        ("partition.k=0", "partition: k, the number of circles, must be at least 1, got 0"),
+        ("model.leader=nobody", "model: leader must be one of central, cls, got 'nobody'"),
+        ("edges.sparsity=1.5", r"edges: sparsity must lie between 0 and 1 \(both excluded\), got 1.5"),
+        ("data=irds", "data.id is missing: type data.id=..."),
     ],
 )
 def test_a_mistake_is_one_line(tmp_path, argument, message):
-    done = run(tmp_path, argument)
-    assert done.returncode == 1
-    assert done.stderr.strip().splitlines()[-1] == message
-    assert "Traceback" not in done.stderr
-
-
-def test_help_teaches(tmp_path):
-    done = run(tmp_path, "--help")
-    assert done.returncode == 0
-    for words in (
-        ", edge, k-core",
-        "recipe=bigbird rows=[bm25,maxp,bigbird]",
-        "data=irds data.id=vaswani",
-        "partition=my_module.MyPartition",
-    ):
-        assert words in done.stdout
+    with pytest.raises(SystemExit, match=f"^error: {message}$"):
+        commands.call("run", argument, f"hydra.runtime.output_dir={tmp_path}")
 
 
 def run_code(page, at_least=2):

@@ -21,7 +21,7 @@ EVIDENCE = "qid\tdoc_id\tstart_tok\tend_tok\n"
         ("flags.tsv", "q\t1\tfirst\n", r":1: expected a whole number of 0 or more, got 'first'"),
     ],
 )
-def test_tables_that_are_not_what_they_should_be(path, tmp_path, name, text, message):
+def test_tables_that_are_not_what_they_should_be(tmp_path, name, text, message):
     from socialgraph.data.evidence import read_evidence, read_flags
 
     (tmp_path / name).write_text(text)
@@ -29,7 +29,7 @@ def test_tables_that_are_not_what_they_should_be(path, tmp_path, name, text, mes
         (read_evidence if name.startswith("evidence") else read_flags)(tmp_path)
 
 
-def test_the_real_tables(path, shared):
+def test_the_real_tables(shared):
     from socialgraph.data.evidence import read_evidence, read_flags
 
     for name, count in (("wtq", 21962), ("fairytale", 10562)):

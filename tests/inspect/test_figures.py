@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import math
-import warnings
 
 import matplotlib as mpl
 import numpy as np
 import pytest
 import torch
-from conftest import document_batch
+from artists import find, no_warnings, render, texts
 from matplotlib.colors import to_rgba
 
 from socialgraph.edges import DynamicDistance, SocialEdges, StaticCentrality, StaticDistance
@@ -24,31 +22,7 @@ from socialgraph.inspect.patterns_figure import PIXELS, _pixels, draw_patterns
 HOSTILE = r"$\frac{1}{$ <b> " + "\x00漢"
 
 
-@pytest.fixture(scope="module")
-def batch():
-    return document_batch()
-
-
-@pytest.fixture(autouse=True)
-def _warnings_are_errors():
-    with warnings.catch_warnings():
-        warnings.filterwarnings("error", module="matplotlib")
-        warnings.filterwarnings("error", message="Glyph")
-        yield
-
-
-def find(figure, gid):
-    return figure.findobj(lambda artist: artist.get_gid() == gid)
-
-
-def texts(figure):
-    return [text.get_text() for text in figure.findobj(mpl.text.Text) if text.get_text()]
-
-
-def render(figure):
-    file = io.BytesIO()
-    figure.savefig(file, dpi=40)
-    assert file.getvalue()[:4] == b"\x89PNG"
+pytestmark = no_warnings
 
 
 def patterns():

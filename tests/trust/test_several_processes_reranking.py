@@ -12,6 +12,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # where it is called as a program
 from conftest import write_tiny_bert
+from tales import random_texts
 
 from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
 from socialgraph.edges import SocialEdges, StaticCentrality, StaticDistance
@@ -34,12 +35,10 @@ def program(folder):
     """Re-rank in each way and write down what this process got."""
     first = processes.is_first()
     if first:
-        folder.mkdir()
         write_tiny_bert(folder)
     processes.wait()
-    generator = torch.Generator().manual_seed(0)
-    words = lambda n: " ".join(f"w{i}" for i in torch.randint(0, 195, (n,), generator=generator))  # noqa: E731
-    documents = {f"d{i:02}": Document(f"d{i:02}", words(10 * i)) for i in range(20)}  # d00 is empty
+    texts = random_texts(range(0, 200, 10))  # d00 is empty
+    documents = {f"d{i:02}": Document(f"d{i:02}", text) for i, text in enumerate(texts)}
     tokens = Tokens(str(folder))
     statistics = TermStatistics.of(tokens, documents)
     edges = SocialEdges([StaticDistance(), StaticCentrality()])
