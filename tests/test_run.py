@@ -7,10 +7,9 @@ import sys
 from pathlib import Path
 
 import children
-import commands
 import pytest
 import torch
-from tales import write_collection
+from commands import EXPERIMENTS, call, typed_for_tales, write_tales
 from workshop import MY_MODULE
 
 from socialgraph import Ranker
@@ -21,22 +20,17 @@ from socialgraph.nn import Socialformer
 ROOT = Path(__file__).parents[1]
 
 
-def run(folder, *arguments, **environment):
-    program = ROOT / "experiments" / "run.py"
-    return children.run(program, *arguments, f"hydra.run.dir={folder / 'out'}", cwd=folder, **environment)
-
-
 def test_ms_marco_formats_and_a_partition_of_ones_own(shared, tmp_path, monkeypatch):
     """The real ir_datasets on the miniature msmarco-document, MiniLM, all four patterns, a class of the user's."""
     shutil.unpack_archive(shared / "data" / "irds_home_mini.tar.gz", tmp_path)
     (tmp_path / "my_module.py").write_text(MY_MODULE)
-    done = run(
-        tmp_path,
-        "data=irds", "data.id=msmarco-document/trec-dl-2019/judged", "data.train=msmarco-document/train",
+    done = children.run(
+        EXPERIMENTS / "run.py", "hydra.run.dir=out", "data=irds",
+        "data.id=msmarco-document/trec-dl-2019/judged", "data.train=msmarco-document/train",
         "data.dev=msmarco-document/dev", "data.queries.dev=1", "data.queries.test=2", "data.depth=6",
         "trainer.groups=1", "trainer.negatives=1", "document_length=200", "trainer.bf16=false",
         "partition=my_module.Pairs", "rows=[bm25,sentence-maxp,parade-max,socialformer]",
-        IR_DATASETS_HOME=str(tmp_path / "irds_home_mini"),
+        cwd=tmp_path, IR_DATASETS_HOME=str(tmp_path / "irds_home_mini"),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     out, unused = tmp_path / "out", "my_module.Pairs takes no max_size, keep: left out"
@@ -87,23 +81,18 @@ def rows_of(table):
 
 def test_a_folder_of_ones_own_with_other_pieces(tmp_path):
     """data=folder without runs, query likelihood, node-level circles, random edges, gradient checkpointing."""
-    folder, animals = tmp_path / "tales", ["otter", "heron", "badger", "lynx", "newt", "raven"]
-    texts = {animal: f"The {animal} went to the river. " * 12 for animal in animals}
-    queries = {animal: f"how did the {animal} find the river" for animal in animals}
-    write_collection(folder, texts, queries, train=animals[:2], dev=animals[2:4], test=animals[4:])
-    done = run(
-        tmp_path,
-        "data=folder", f"data.path={folder}", "data.retriever._target_=socialgraph.ranking.QueryLikelihood",
-        "partition=node", "edges=random", "trainer.groups=2", "rows=[ql,parade-max,socialformer]",
-        "document_length=64", "window=32",
-        "+trainer.arguments.gradient_checkpointing=true", "trainer.bf16=false", "model.leader=cls",
+    write_tales(tmp_path / "tales")
+    folder = tmp_path / "out"
+    call(
+        "run", *typed_for_tales(tmp_path / "tales"), "data.retriever._target_=socialgraph.ranking.QueryLikelihood",
+        "partition=node", "edges=random", "trainer.groups=2", "rows=[ql,parade-max,socialformer]", "document_length=64",
+        "+trainer.arguments.gradient_checkpointing=true", "model.leader=cls", f"hydra.runtime.output_dir={folder}",
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert rows_of((tmp_path / "out" / "table.md").read_text()) == ["QL", "PARADE-max", "Socialformer-node"]
-    value = json.loads((tmp_path / "out" / "runs" / "socialformer.0.json").read_text())
-    assert set(value["interpolated"]["measures"]["test"]["RR@10"]) == {"q-newt", "q-raven"}
-    first = json.loads((tmp_path / "out" / "runs" / "ql-untrained.0.json").read_text())
-    assert first["measures"]["RR@10"] == {"q-newt": 1.0, "q-raven": 1.0}
+    assert rows_of((folder / "table.md").read_text()) == ["QL", "PARADE-max", "Socialformer-node"]
+    value = json.loads((folder / "runs" / "socialformer.0.json").read_text())
+    assert set(value["interpolated"]["measures"]["test"]["RR@10"]) == {"q-w3", "q-w4", "q-w5"}
+    first = json.loads((folder / "runs" / "ql-untrained.0.json").read_text())
+    assert first["measures"]["RR@10"] == {"q-w3": 1.0, "q-w4": 1.0, "q-w5": 1.0}
 
 
 @pytest.mark.parametrize(
@@ -117,7 +106,7 @@ def test_a_folder_of_ones_own_with_other_pieces(tmp_path):
 )
 def test_a_mistake_is_one_line(tmp_path, argument, message):
     with pytest.raises(SystemExit, match=f"^error: {message}$"):
-        commands.call("run", argument, f"hydra.runtime.output_dir={tmp_path}")
+        call("run", argument, f"hydra.runtime.output_dir={tmp_path}")
 
 
 def run_code(page, at_least=2):
