@@ -98,7 +98,7 @@ def test_sentences_cut_the_text_and_have_no_pattern(world):
         (["--document", "d1", "--collection", "nowhere"], "nowhere: no such folder"),
         (["--document", "d1", "--partition", "egde"], "no partition is called 'egde'"),
         (["--document", "d1", "--partition", "no_such.Mine"], "--partition no_such.Mine: No module named"),
-        (["--document", "d1", "--partition", "json.loads"], "expected a subclass of socialgraph.partition.Partition"),
+        (["--document", "d1", "--partition", "json.loads"], "loads is no subclass of socialgraph.partition.Partition"),
         (["--document", "d1", "-k", "0"], "k, the number of circles, must be at least 1"),
         (["--document", "d1", "--sparsity", "2"], "sparsity must lie between 0 and 1"),
         (["--document", "d1", "--model", "nowhere/at/all"], "nowhere/at/all"),
@@ -110,7 +110,7 @@ def test_sentences_cut_the_text_and_have_no_pattern(world):
         (["--document", "d1", "--partition", "edge,node,metis"], "--partition takes one partition or two different"),
         (["--document", "d1", "--partition", "edge,edge"], "--partition takes one partition or two different ones"),
         (["--document", "d1", "--edges", "socail"], "socail"),
-        (["--document", "d1", "--edges", "json.loads"], "expected a subclass of socialgraph.edges.Pattern or"),
+        (["--document", "d1", "--edges", "json.loads"], "loads is no subclass of socialgraph.edges.Pattern or"),
         (["--document", "d1", "--edges", "no_such.Mine"], "--edges no_such.Mine: No module named"),
     ],
 )
