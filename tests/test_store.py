@@ -43,7 +43,7 @@ class Model:
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(tmp_path):
     return tmp_path / "test"
 
 

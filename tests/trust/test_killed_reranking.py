@@ -133,7 +133,7 @@ def kill(name, works, folder, kills, chance):
         again += calls - batches
         if name != "encoding":
             assert noted(here) == list(range(batches)), f"{name}: a batch is missing or noted twice"
-    return f"{name} of {batches} batches killed {kills} times in {len(rounds)} runs, {again} batches done again"
+    return f"{name} of {batches} batches killed {kills} times, {again} batches done again; runs: {len(rounds)}"
 
 
 def prepare(works):

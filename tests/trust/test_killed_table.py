@@ -76,7 +76,7 @@ def kill_table(folder, kills, chance):
         nothing_is_made_twice(results)
         assert finished(results) == whole
         assert not (results / "tales" / "test" / ".unfinished").exists()
-    return f"a table killed {kills} times in {len(runs)} runs"
+    return f"a table killed {kills} times; runs: {len(runs)}"
 
 
 def test_a_killed_table_goes_on_and_ends_the_same(tmp_path, record_property):

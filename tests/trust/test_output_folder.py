@@ -114,7 +114,7 @@ def test_a_closed_folder_shows_before_anything_is_computed(tales, tmp_path, monk
         execute.execute(run, Tasks())
 
 
-def test_names_of_folders_lead_nowhere_else(tmp_path, monkeypatch):
+def test_names_of_folders_lead_nowhere_else(tmp_path):
     for label in ("../../etc", "/etc", "..", ".", "", "a/../../b"):
         config = OmegaConf.create({"results": str(tmp_path), "data": {"label": label, "splits": {"test": label}}})
         found = results_folder(config)
@@ -157,7 +157,7 @@ def test_names_in_options_write_nothing_outside(command, typed, written, tales, 
     assert written <= files(folder)
 
 
-def test_names_of_runs_and_splits_lead_nowhere_else(tmp_path, monkeypatch):
+def test_names_of_runs_and_splits_lead_nowhere_else(tmp_path):
     for name in ("../evil", "/etc/evil", "..", ".", "", "a/../../b", "..\\evil", "a\0b"):
         for kind in ("", "untrained"):
             run = Run(Row(name), 0, None, {}, {}, kind=kind)
@@ -170,7 +170,7 @@ def test_names_of_runs_and_splits_lead_nowhere_else(tmp_path, monkeypatch):
         assert Run(Row(name), 12, None, {}, {}).name == f"{name}.12"
 
 
-def test_a_step_is_divided_among_processes(monkeypatch):
+def test_a_step_is_divided_among_processes():
     batch, steps = "per_device_train_batch_size", "gradient_accumulation_steps"
     for arguments, among, expected in (
         ({batch: 8}, 1, (8, 1)),
@@ -185,7 +185,7 @@ def test_a_step_is_divided_among_processes(monkeypatch):
         divided({batch: 1}, 2)
 
 
-def test_a_trained_model_is_kept_also_where_it_shares_weights(tmp_path, monkeypatch):
+def test_a_trained_model_is_kept_also_where_it_shares_weights(tmp_path):
     def model():
         layer = torch.nn.Linear(3, 3)
         return torch.nn.Sequential(layer, layer)
