@@ -20,7 +20,7 @@ from socialgraph.edges import StaticCentrality
 from socialgraph.errors import OptionError
 from socialgraph.nn.hub_ranker import HubRanker
 from socialgraph.partition import Partition
-from socialgraph.recipes.build import Parts, build, imported, spec_of
+from socialgraph.recipes.build import Parts, build, spec_of
 from socialgraph.recipes.compose import compose_recipe
 from socialgraph.recipes.typed import quoted
 from socialgraph.texts import Text, Texts, as_document, as_documents, as_queries
@@ -129,7 +129,7 @@ class Ranker:
             parts = Parts.of({**recipe, "circles": None} if own else recipe)
             parts.circles = partition if isinstance(partition, Partition) else parts.circles
             torch.manual_seed(recipe["seed"])
-            model = build(recipe["model"], imported)
+            model = build(recipe["model"])
         tokens = Tokens(recipe["model"]["backbone"], recipe["document_length"], recipe["query_length"])
         kind = type(parts.circles).__name__.removesuffix("Circles").lower()
         return cls({**recipe, "name": str(recipe["name"]).format(circles=kind)}, parts, model, tokens)

@@ -21,7 +21,8 @@ from socialgraph.errors import CheckpointError, OptionError, OutputError, first_
 from socialgraph.model_card import card
 from socialgraph.model_files import check_finite, read_json
 from socialgraph.nn.hub_ranker import HubRanker
-from socialgraph.recipes.build import PARTS, Known, Parts, name_of
+from socialgraph.recipes.build import PARTS, Parts
+from socialgraph.recipes.classes import Known, name_of
 
 if TYPE_CHECKING:
     from socialgraph.ranker import Ranker

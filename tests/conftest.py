@@ -6,6 +6,7 @@ import random
 import shutil
 from pathlib import Path
 
+import children
 import pytest
 import torch
 from hypothesis import settings
@@ -20,6 +21,8 @@ from socialgraph.partition import EdgeCircles, Windows
 pytest_plugins = ["studies", "workshop", "training_task"]  # fixtures for the tests of experiments/, and of training
 
 _BEFORE = {name: os.environ.get(name) for name in ("PYTHONPATH", "TQDM_LEAVE", "TQDM_DISABLE")}
+
+children.never_fork()
 
 # A slow disk is no failure: no case has a deadline (hypothesis's own is 200 ms).
 settings.register_profile("untimed", deadline=None)
@@ -57,6 +60,15 @@ def _environment():
             os.environ.pop(name, None)
         else:
             os.environ[name] = value
+
+
+@pytest.fixture(autouse=True)
+def _no_fork():
+    """Fail a test that forks: torch may have worked here before, and then it fails by chance (see children.py)."""
+    yield
+    forks = [*children.FORKS]
+    children.FORKS.clear()
+    assert not forks, f"the test forked this process, in which torch has worked:\n{forks[0]}"
 
 
 @pytest.fixture

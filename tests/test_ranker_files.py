@@ -88,7 +88,7 @@ def test_a_class_of_ones_own_is_taken_only_from_the_user(bert, tmp_path):
 
 HOSTILE = [
     "evil.Module", "os.system", "builtins.eval", "socialgraph.nope.Windows", "socialgraph.data.load_pydocs",
-    "socialgraph.partition.resolver.importlib", "socialgraph.nn.Tensor", "socialgraph.recipes.build.imported",
+    "socialgraph.partition.resolver.importlib", "socialgraph.nn.Tensor", "socialgraph.recipes.classes.imported",
     "socialgraph", "", "socialgraph.partition.Windows.__init__", "socialgraph.edges.torch.hub.load",
 ]  # fmt: skip
 

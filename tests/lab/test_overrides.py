@@ -55,8 +55,8 @@ def test_what_is_no_class_stays():
     ("typed", "told"),
     [
         ("partition=own_module.Mne", "has no Mne; did you mean Mine"),
-        ("partition=own_module.Friends", "Friends is no subclass of Partition"),
-        ("edges=own_module.Mine", "Mine is no subclass of Pattern or EdgeSampler"),
+        ("partition=own_module.Friends", "Friends is no subclass of socialgraph.partition.Partition"),
+        ("edges=own_module.Mine", "Mine is no subclass of socialgraph.edges.Pattern or socialgraph.edges.EdgeSampler"),
         ("partition=nowhere.Mine", "No module named 'nowhere'"),
     ],
 )
