@@ -2,6 +2,7 @@
 
 import pytest
 
+from socialgraph.data import Document, Tokens
 from socialgraph.errors import InputError
 
 EVIDENCE = "qid\tdoc_id\tstart_tok\tend_tok\n"
@@ -36,3 +37,14 @@ def test_the_real_tables(shared):
         assert len(read_evidence(shared / "data" / name)) == count
     flags = read_flags(shared / "data" / "wtq")
     assert (len(flags), sum(flags.values())) == (22027, 8985)
+
+
+def test_a_place_in_the_text_is_behind_the_title_in_the_document(tiny_bert):
+    from socialgraph.data.evidence import Evidence
+
+    tokens, document = Tokens(tiny_bert[0], max_document_length=4), Document("d", "w1 w2 w3 w4 w5", "w9 w8 w7")
+    place = Evidence("d", 1, 3).in_full_text(document, tokens)
+    whole = Tokens(tiny_bert[0]).document(document)
+    assert tokens.words(whole[place.start : place.end]) == ["w2", "w3"]
+    assert tokens.whole_length(document.full_text) == whole.numel() == 8
+    assert Evidence("d", 1, 3).in_full_text(Document("d", document.text), tokens) == Evidence("d", 1, 3)

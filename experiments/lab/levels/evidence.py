@@ -81,10 +81,9 @@ def known_places(config: DictConfig, task: Task, split: str, tokens: Tokens, amo
     for query_id in sorted(asked.queries, key=hash_fraction):
         place = where.get(query_id)
         if place is not None and asked.qrels.get(query_id, {}).get(place.document_id, 0) > 0 and len(places) < amount:
-            title = task.collection.documents[place.document_id].title or ""
-            before = len(tokens.tokenizer(title, add_special_tokens=False, verbose=False)["input_ids"])
-            if place.start + before < tokens.max_document_length:
-                places[query_id] = Evidence(place.document_id, place.start + before, place.end + before)
+            place = place.in_full_text(task.collection.documents[place.document_id], tokens)
+            if place.start < tokens.max_document_length:
+                places[query_id] = place
     if not places:
         raise InputError(
             f"{config.data.label}, split {split}: where the evidence stands is known of no question; "
