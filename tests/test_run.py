@@ -84,7 +84,7 @@ def test_a_folder_of_ones_own_with_other_pieces(tmp_path):
     """data=folder without runs, query likelihood, node-level circles, random edges, gradient checkpointing."""
     folder = tmp_path / "out"
     write_tales(tmp_path / "tales")
-    texts, queries = ({word: text.format(word) for word in WORDS} for text in ("{} w20 w41 " * 10, "{} w20"))
+    texts, queries = ({word: text.format(word) for word in WORDS} for text in ("{0} w20 w41 " * 10, "{0} w20"))
     write_collection(tmp_path / "tales", texts, queries, train=WORDS[:2], dev=WORDS[2:4], test=WORDS[4:])
     call(
         "run", *typed_for_tales(tmp_path / "tales"), "data.retriever._target_=socialgraph.ranking.QueryLikelihood",
