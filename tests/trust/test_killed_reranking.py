@@ -25,8 +25,10 @@ from socialgraph.edges import SocialEdges, StaticCentrality, StaticDistance
 from socialgraph.nn import Socialformer
 from socialgraph.nn.colbert import ColBERT
 from socialgraph.partition import EdgeCircles, Windows
-from socialgraph.ranking import rerank, stored
-from socialgraph.ranking.stored import VectorStore, encode_collection, rerank_stored
+from socialgraph.ranking import encode, rerank
+from socialgraph.ranking.encode import encode_collection
+from socialgraph.ranking.stored import rerank_stored
+from socialgraph.ranking.vector_store import VectorStore
 
 WORKS = ("reranking", "matching", "encoding")
 QUERIES = {f"q{i}": f"w{i} w{i + 1} w{2 * i}" for i in range(6)}
@@ -64,7 +66,7 @@ class Works:
         write_run(folder / "result", rerank_stored(*asked, journal=folder / "journal", **OPTIONS))
 
     def encoding(self, folder):
-        stored.STEP_SECONDS = 0.0  # every batch is noted
+        encode.STEP_SECONDS = 0.0  # every batch is noted
         if not (folder / "result").exists():
             encode_collection(self.colbert, self.passages, list(self.passages.documents), folder / "result", **OPTIONS)
 

@@ -23,7 +23,9 @@ from socialgraph.nn import Socialformer
 from socialgraph.nn.colbert import ColBERT
 from socialgraph.partition import NodeCircles, Windows
 from socialgraph.ranking import rerank
-from socialgraph.ranking.stored import VectorStore, encode_collection, rerank_stored
+from socialgraph.ranking.encode import encode_collection
+from socialgraph.ranking.stored import rerank_stored
+from socialgraph.ranking.vector_store import VectorStore
 
 MEGABYTE = 1 << 20
 
