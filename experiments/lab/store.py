@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 from filelock import FileLock, Timeout
+from matplotlib.figure import Figure
 from safetensors.torch import load_file, save
 
 from socialgraph.data import read_run, write_run
@@ -310,6 +311,13 @@ def write_text(path: Path, text: str) -> None:
     if processes.is_first():
         with atomic_write(path) as file:
             file.write(text)
+
+
+def write_figure(path: Path, figure: Figure, dpi: int) -> None:
+    """Write a picture, of the kind that the file's name says, whole or not at all; the first process does it."""
+    if processes.is_first():
+        with atomic_write(path, "wb") as file:
+            figure.savefig(file, format=path.suffix[1:], dpi=dpi)
 
 
 def versions() -> dict[str, str]:

@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 from torch_geometric.utils import cumsum
 
 from socialgraph.errors import InputError
-from socialgraph.inspect.figure import GREY
+from socialgraph.inspect.marks import GREY
 
 Array = NDArray[Any]
 
