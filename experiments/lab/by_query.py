@@ -70,8 +70,8 @@ def unique_names(lines: Sequence[Line]) -> dict[str, str]:
 def sections_of(of: Comparison, run: DictConfig, task: Task, split: str, names: dict[str, str]) -> list[Section]:
     """Return the first measure by length, by where the evidence starts, and by whether the question is anchored."""
     measured = {names[line.row.name]: line.measures()[of.measures[0]] for line in of.lines}
-    queries, qrels = list(next(iter(measured.values()))), task.collection[split].qrels
-    relevant = {query: [d for d, grade in qrels[query].items() if grade > 0] for query in queries}
+    queries = list(next(iter(measured.values())))
+    relevant = {query: task.collection[split].relevant(query) for query in queries}
     folder = run.data.get("path", ".")
     evidence, flags = evidence_of(run.data.label, task.collection, folder), read_flags(folder)
     starts = {q: evidence[q].start for q in queries if q in evidence and evidence[q].document_id in relevant[q]}

@@ -115,7 +115,7 @@ def draw_figure6(chosen: argparse.Namespace) -> Drawn:
     for row in chosen.rows.split(","):
         name, values = measured(store, row, chosen.measure, qrels, collection.name)
         measures[row if name in measures else name] = values
-    relevant = {query: [d for d, grade in qrels[query].items() if grade > 0] for query in values}
+    relevant = {query: collection[split].relevant(query) for query in values}
     buckets = measures_by_length(measures, lengths_of(relevant, collection, config.backbone), chosen.bounds)
     for bucket in buckets:
         means = ", ".join(f"{system} {mean:.3f}" for system, mean in bucket.means.items())
@@ -194,9 +194,8 @@ def relevant_pairs(collection: Collection, config: DictConfig, tokens: Tokens) -
     split = collection[config.data.splits.test]
     first: dict[str, str] = {}  # document -> query
     for query in sorted(split.queries, key=hash_fraction):
-        for document, grade in split.qrels.get(query, {}).items():
-            if grade > 0:
-                first.setdefault(document, query)
+        for document in split.relevant(query):
+            first.setdefault(document, query)
     lengths = tokens.lengths(list(first), collection.documents)
     pairs = [
         (query, split.queries[query], document)

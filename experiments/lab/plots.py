@@ -38,7 +38,7 @@ def draw_graph(run: Run, tasks: Tasks, path: Path) -> None:
     builder = Recipe(run.config.recipe).builder(run.config, task)
     builder.keep_edges = True  # a picture shows them
     query_id, scores = next(iter((test.candidates or {}).items()))
-    relevant = [document for document in scores if test.qrels.get(query_id, {}).get(document, 0) > 0]
+    relevant = [document for document in scores if document in test.relevant(query_id)]
     document, query = [*relevant, *scores][0], test.queries[query_id]
     graph = builder([(query_id, query, document)]).to("cpu")[0]
     title = f"How {document} looks to the query \u201c{query}\u201d"
