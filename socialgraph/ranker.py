@@ -176,10 +176,10 @@ class Ranker:
         candidates = {name: dict.fromkeys(documents if places is None else places, 0.0) for name in queries}
         builder = self.builder(texts if isinstance(texts, Collection) else documents)
         run = ranking.rerank(self.model, builder, queries, candidates, batch_size, bf16, progress)
-        found = {name: ordered(scores, places)[:top_k] for name, scores in run.items()}
+        rankings = {name: ordered(scores, places)[:top_k] for name, scores in run.items()}
         if isinstance(query, str):
-            return found[query]
-        return found if isinstance(query, Mapping) else [found[one] for one in query]
+            return rankings[query]
+        return rankings if isinstance(query, Mapping) else [rankings[one] for one in query]
 
     def predict(
         self, pairs: Sequence[Any], batch_size: int = BATCH, show_progress_bar: bool | None = None,

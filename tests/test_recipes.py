@@ -108,7 +108,7 @@ def test_the_recipes_are_those_of_the_papers():
     assert set(RECIPES) >= {
         *FIRST_STAGES, "firstp", "maxp", "idcm", "parade-max", "parade-mean", "parade-attention", "parade-transformer",
         "parade-original", "longformer", "longformer-global", "qds", "bigbird", "keyb-bm25", "keyb-binb",
-        "keyb-parade5", "colbert", "icli-bm25", "icli-dot", "socialformer-node", "socialformer-edge",
+        "keyb-parade5", "keyb-maxp", "colbert", "icli-bm25", "icli-dot", "socialformer-node", "socialformer-edge",
         "sentence-maxp", "sentence-circles", "whole",
     }  # fmt: skip
 
@@ -242,3 +242,10 @@ def test_first_stages_rank_the_same_documents(name, backbone):
     run = build(compose_recipe(name)["first_stage"]).fit(documents).retrieve({"q": QUERY}, 10)
     assert set(run["q"]) <= set(TEXTS) - {"empty", "hollow"}
     assert "one" in run["q"]
+
+
+def test_keyb_maxp_is_maxp_over_fewer_windows(recipes, backbone):
+    every, one = (Recipe("keyb-maxp", backbone, [f"recipe.passages.k={k}"]).scores(*TEXTS) for k in (100, 1))
+    torch.testing.assert_close(every, recipes("maxp").scores(*TEXTS))
+    assert (one < every + 1e-5).all()
+    assert (one < every - 1e-3).any()

@@ -4,7 +4,8 @@ import signal
 
 import children
 import pytest
-from lab.store import Store, Unfinished
+from lab.store import Store
+from lab.unfinished import Unfinished
 
 RANKING = {"q": {"d": 1.0}}
 VALUE = {"name": "a", "measures": {"RR@10": {"q": 1.0}}, "config": {}}
@@ -13,7 +14,8 @@ VALUE = {"name": "a", "measures": {"RR@10": {"q": 1.0}}, "config": {}}
 DIES = """
 import os, signal, sys
 from pathlib import Path
-from lab.store import Store, Unfinished, locked
+from lab.store import Store
+from lab.unfinished import Unfinished, locked
 
 folder = Path(sys.argv[1])
 

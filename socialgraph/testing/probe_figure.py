@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from socialgraph.errors import InputError, OptionError
 from socialgraph.inspect.circle_sizes import LINES
-from socialgraph.inspect.figure import GREY
+from socialgraph.inspect.marks import GREY
 from socialgraph.testing.probe import Probe
 from socialgraph.testing.probe_model import ModelProbe, Sort
 

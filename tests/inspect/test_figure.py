@@ -15,7 +15,8 @@ from matplotlib.colors import to_rgba
 from socialgraph.data import document_graph
 from socialgraph.errors import InputError, OptionError
 from socialgraph.inspect import draw
-from socialgraph.inspect.figure import LANES, OTHERS, PALETTE
+from socialgraph.inspect.figure import LANES
+from socialgraph.inspect.marks import OTHERS, PALETTE
 
 pytestmark = no_warnings
 

@@ -15,8 +15,8 @@ from socialgraph.edges import DynamicDistance, SocialEdges, StaticCentrality, St
 from socialgraph.errors import InputError, OptionError
 from socialgraph.inspect.by_length import draw_by_length, measures_by_length
 from socialgraph.inspect.circle_sizes import LINES, circle_sizes, draw_circle_sizes, median_sizes
-from socialgraph.inspect.figure import PALETTE
 from socialgraph.inspect.leaders_figure import draw_leaders
+from socialgraph.inspect.marks import PALETTE
 from socialgraph.inspect.patterns_figure import PIXELS, _pixels, draw_patterns
 
 HOSTILE = r"$\frac{1}{$ <b> " + "\x00漢"
@@ -134,6 +134,11 @@ def test_a_bar_below_zero_is_seen():
     (axes,) = draw_by_length(buckets, "lift").axes
     bottom, top = axes.get_ylim()
     assert bottom < -0.5 < 0.2 < top
+    (axes,) = draw_by_length(buckets, "lift", shown=["above", "unknown"], axis="place").axes
+    assert [bar.get_height() for bar in find(axes.figure, "above")] == [0.2]
+    assert not find(axes.figure, "below")
+    assert axes.get_ylim()[0] == 0  # what is not shown moves nothing
+    assert axes.get_xlabel() == "place"
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from commands import EXPERIMENTS, typed_for_tales, write_tales
 from lab import execute
 from lab.plan import Row, Run, results_folder
 from lab.recipe import divided
-from lab.store import Training, Unfinished
 from lab.task import Tasks
+from lab.unfinished import Training, Unfinished
 from omegaconf import OmegaConf
 
 from socialgraph.errors import OptionError, OutputError

@@ -73,7 +73,7 @@ def known_places(config: DictConfig, task: Task, split: str, tokens: Tokens, amo
     places: dict[str, Evidence] = {}
     for query_id in sorted(asked.queries, key=hash_fraction):
         place = where.get(query_id)
-        if place is not None and asked.qrels.get(query_id, {}).get(place.document_id, 0) > 0 and len(places) < amount:
+        if place is not None and place.document_id in asked.relevant(query_id) and len(places) < amount:
             place = place.in_full_text(task.collection.documents[place.document_id], tokens)
             if place.start < tokens.max_document_length:
                 places[query_id] = place
