@@ -26,9 +26,9 @@ def main() -> None:
     chosen = options.parse_args()
     loading()
     with one_line_errors():
-        from lab.figures import DRAW, write_figure
+        from lab.figures import DRAW, write
 
-        write_figure(*DRAW[chosen.figure](chosen), chosen)
+        write(*DRAW[chosen.figure](chosen), chosen)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Processes for tests that kill, limit or race others: they never fork from a process in which torch has worked.
 
 A fork copies memory and one thread. What torch's other threads held, such as autograd's, is lost, so that a child may
-hang or be refused. Children come from a server that has imported torch and never used it.
+hang or be refused. Children come from a server that has imported torch and never used it; so do the workers of a
+DataLoader, by ``never_fork``, which also makes a list of the forks that come all the same.
 
 A program that starts there has nothing slow left to import, which takes a new interpreter several seconds. So tests
 start programs with ``run``, and with ``subprocess`` only where an interpreter's start is what they are about.
@@ -16,11 +17,16 @@ import socket
 import subprocess
 import sys
 import tempfile
+import traceback
 from multiprocessing.context import BaseContext
 from pathlib import Path
 
 #: imported once, in the server, and not again in each child
 PRELOAD = ["__main__", "torch", "transformers", "transformers.trainer", "accelerate", "socialgraph.ranking"]
+
+
+#: where this process was forked since ``never_fork``
+FORKS: list[str] = []
 
 
 def fresh() -> BaseContext:
@@ -30,6 +36,16 @@ def fresh() -> BaseContext:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOAD)
     return context
+
+
+def never_fork():
+    """Let this process start others fresh unless it is told another way, and keep in ``FORKS`` where it still forks.
+
+    ``subprocess`` does not count: its child becomes another program at once.
+    """
+    multiprocessing.set_start_method(fresh().get_start_method(), force=True)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=lambda: FORKS.append("".join(traceback.format_stack(limit=12))))
 
 
 def _become(command, folder, environment, out, err):

@@ -10,7 +10,8 @@ from socialgraph import Ranker
 from socialgraph.errors import OptionError
 from socialgraph.nn import MaxP, Socialformer, WholeDocument
 from socialgraph.partition import EdgeCircles
-from socialgraph.recipes.build import build, options_of
+from socialgraph.recipes.build import build
+from socialgraph.recipes.classes import options_of
 from socialgraph.recipes.compose import compose_recipe, recipes
 
 MINE = f"""
@@ -46,7 +47,7 @@ def test_a_recipe_in_a_folder_of_ones_own(folder, tiny_bert):
 
 
 def test_it_may_be_missing(folder):
-    with pytest.raises(OptionError, match="no recipe is called 'min'; did you mean 'mine'"):
+    with pytest.raises(OptionError, match="no recipe is called 'min'; did you mean mine"):
         compose_recipe("min", config_dir=folder)
     with pytest.raises(OptionError, match="no recipe is called 'mine'; "):
         compose_recipe("mine")
@@ -74,7 +75,7 @@ def test_a_model_in_place_of_socialformer(caplog):
 def test_a_wrong_option_is_no_default(tiny_bert):
     named = compose_recipe("socialformer", [f"model._target_={__name__}.Mine.from_backbone", "+model.shar=0.5"])
     assert named["model"]["shar"] == 0.5
-    with pytest.raises(OptionError, match=r"Mine.from_backbone takes no 'shar'; did you mean 'share'\?"):
+    with pytest.raises(OptionError, match=r"Mine.from_backbone takes no 'shar'; did you mean share\?"):
         build(named["model"])
 
 

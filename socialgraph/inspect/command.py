@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import importlib
 import inspect
 import sys
 from collections.abc import Sequence
@@ -34,6 +33,7 @@ from socialgraph.inspect.networkx import node_weights
 from socialgraph.inspect.report import View, report
 from socialgraph.partition import Blocks, Partition, Windows, partition_resolver
 from socialgraph.recipes.build import build
+from socialgraph.recipes.classes import imported
 from socialgraph.recipes.compose import compose_recipe
 from socialgraph.recipes.typed import quoted
 from socialgraph.texts import as_document
@@ -95,7 +95,7 @@ def partition(name: str, k: int) -> Partition:
     Raises:
         OptionError: there is none.
     """
-    kind: Any = own("--partition", name, Partition) if "." in name else name
+    kind: Any = imported(name, Partition, option="--partition ") if "." in name else name
     resolved = kind if isinstance(kind, type) else type(partition_resolver(name))
     return partition_resolver(kind, **({"k": k} if "k" in inspect.signature(resolved).parameters else {}))
 
@@ -113,7 +113,7 @@ def edges_of(name: str | None, circles: Partition, sparsity: float | None, backb
         OptionError: there is none.
     """
     if name is not None and "." in name:
-        own("--edges", name, Pattern, EdgeSampler)
+        imported(name, Pattern, EdgeSampler, option="--edges ")
         made = build({"_target_": name})
         if not isinstance(made, Pattern):
             return cast(EdgeSampler, made)
@@ -122,26 +122,6 @@ def edges_of(name: str | None, circles: Partition, sparsity: float | None, backb
     spec = compose_recipe("socialformer", [f"edges={quoted(chosen)}", f"model.backbone={quoted(backbone)}"])["edges"]
     made = build(spec | {"sparsity": sparsity} if sparsity is not None and "sparsity" in spec else spec)
     return cast(EdgeSampler, made)
-
-
-def own(option: str, name: str, *kinds: type) -> type[Any]:
-    """Return a class of the user's own by its dotted path; modules of the current folder are found.
-
-    Raises:
-        OptionError: there is none, or it is of another kind.
-    """
-    module, _, attribute = name.rpartition(".")
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        kind = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise OptionError(f"{option} {name}: {error}") from error
-    finally:
-        sys.path.remove(str(Path.cwd()))
-    if not (isinstance(kind, type) and issubclass(kind, kinds)):
-        wanted = " or ".join(f"{one.__module__.rpartition('.')[0]}.{one.__name__}" for one in kinds)
-        raise OptionError(f"{option} {name}: expected a subclass of {wanted}")
-    return kind
 
 
 def befriended(views: Sequence[View], social: int) -> list[View]:

@@ -3,14 +3,9 @@
 import sys
 
 import pytest
-from commands import EXPERIMENTS
+from lab.overrides import spelled_out
 
 from socialgraph.errors import OptionError
-
-
-@pytest.fixture(autouse=True)
-def _path(monkeypatch):
-    monkeypatch.syspath_prepend(str(EXPERIMENTS))
 
 MODULE = """
 from socialgraph.edges import SocialEdges, Uniform
@@ -32,8 +27,6 @@ def own_module(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("own_module")
 def test_a_class_of_ones_own_is_spelled_out():
-    from lab.overrides import spelled_out
-
     typed = ["recipe=maxp", "partition=own_module.Mine", "edges=own_module.Friends", "edges.sparsity=0.9"]
     assert spelled_out(typed) == [
         "recipe=maxp", "partition._target_=own_module.Mine",
@@ -44,8 +37,6 @@ def test_a_class_of_ones_own_is_spelled_out():
 
 
 def test_what_is_no_class_stays():
-    from lab.overrides import spelled_out
-
     typed = ["partition=node", "edges.sparsity=0.9", "data.path=a.b", "--help", "partition=edge,own_module.Mine"]
     assert spelled_out(typed) == typed
 
@@ -55,14 +46,12 @@ def test_what_is_no_class_stays():
     ("typed", "told"),
     [
         ("partition=own_module.Mne", "has no Mne; did you mean Mine"),
-        ("partition=own_module.Friends", "Friends is no subclass of Partition"),
-        ("edges=own_module.Mine", "Mine is no subclass of Pattern or EdgeSampler"),
+        ("partition=own_module.Friends", "Friends is no subclass of socialgraph.partition.Partition"),
+        ("edges=own_module.Mine", "Mine is no subclass of socialgraph.edges.Pattern or socialgraph.edges.EdgeSampler"),
         ("partition=nowhere.Mine", "No module named 'nowhere'"),
     ],
 )
 def test_what_is_mistyped_is_told(typed, told):
-    from lab.overrides import spelled_out
-
     with pytest.raises(OptionError, match=told):
         spelled_out([typed])
 
@@ -83,8 +72,6 @@ BROKEN_FILES = {
 
 @pytest.mark.parametrize("text", BROKEN_FILES)
 def test_a_file_that_cannot_be_imported(text, tmp_path, monkeypatch):
-    from lab.overrides import spelled_out
-
     from socialgraph.recipes.build import build_named
 
     (tmp_path / "own_broken.py").write_text(text)

@@ -1,7 +1,10 @@
 """Re-ranking: complete, ordered, independent of batches."""
 
+import multiprocessing
+
 import pytest
 import torch
+from children import fresh
 
 from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens, WeightCache
 from socialgraph.edges import DynamicCentrality, DynamicDistance, SocialEdges, StaticCentrality, StaticDistance
@@ -65,6 +68,23 @@ def test_workers_change_no_score(ranker, tiny_bert, tmp_path):
     for query_id in queries:
         assert kept[query_id] == alone[query_id]
         assert stored[query_id] == pytest.approx(alone[query_id], abs=1e-5)
+
+
+def _forking(answer, *arguments, **options):
+    multiprocessing.set_start_method("fork", force=True)  # the default on Linux, but not in the tests
+    answer.put(rerank(*arguments, **options))
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="nothing forks here")
+@pytest.mark.filterwarnings("ignore:1 documents have no word piece")
+def test_workers_that_are_forks_change_no_score(ranker):
+    options = {"token_budget": 150, "progress": False}
+    answer = fresh().SimpleQueue()
+    process = fresh().Process(target=_forking, args=(answer, *ranker), kwargs={**options, "workers": 2})
+    process.start()
+    forked = answer.get()
+    process.join()
+    assert forked == rerank(*ranker, **options)
 
 
 @pytest.mark.filterwarnings("ignore:1 documents have no word piece")

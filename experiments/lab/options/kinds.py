@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 import types
@@ -12,7 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_ori
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import InterpolationToMissingValueError, MissingMandatoryValue
 
-from socialgraph.errors import OptionError
+from socialgraph.errors import OptionError, suggestion
 
 #: the largest whole number that a tensor of indices takes
 LARGEST = 2**31 - 1
@@ -225,13 +224,6 @@ def unknown(name: str, known: Sequence[str]) -> str:
     group, dot, last = name.rpartition(".")
     names = [one.removeprefix(group + dot) for one in known]
     return f"no option is called {name}; {suggestion(last, names, group + dot)}"
-
-
-def suggestion(name: str, names: Sequence[str], before: str = "") -> str:
-    """Return which of some names one may have meant; what stands before all of them is not compared."""
-    if near := difflib.get_close_matches(name, names, n=1):
-        return f"did you mean {before}{near[0]}?"
-    return f"there are: {', '.join(names) or 'none'}" if len(names) < 40 else f"none of the {len(names)} is like it"
 
 
 def written(value: Any) -> str:
