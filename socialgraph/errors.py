@@ -1,11 +1,12 @@
 """What can go wrong, said in one line that tells what to do."""
 
+import difflib
 import inspect
 import os
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from numbers import Integral
 from typing import NoReturn
@@ -130,6 +131,13 @@ def first_line(error: BaseException) -> str:
     except Exception:  # an error of the user's own may have no words
         text = ""
     return (text or type(error).__name__).splitlines()[0][:300]
+
+
+def suggestion(name: str, names: Sequence[str], before: str = "") -> str:
+    """Return which of some names one may have meant; what stands before all of them is not compared."""
+    if near := difflib.get_close_matches(name, names, n=1):
+        return f"did you mean {before}{near[0]}?"
+    return f"there are: {', '.join(names) or 'none'}" if len(names) < 40 else f"none of the {len(names)} is like it"
 
 
 def shown(text: str) -> str:

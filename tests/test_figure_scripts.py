@@ -140,5 +140,5 @@ def test_refusals_take_one_line(tales, tmp_path, run):
 def test_edges_without_patterns_are_refused(run):
     from lab.figures import social_edges
 
-    with pytest.raises(OptionError, match="the figure needs SocialEdges, which have patterns, got BigBirdEdges"):
+    with pytest.raises(OptionError, match=r"edges: .* gives a BigBirdEdges, and no SocialEdges"):
         social_edges(OmegaConf.create({"edges": {"_target_": "socialgraph.edges.BigBirdEdges"}}))

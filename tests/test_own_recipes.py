@@ -46,7 +46,7 @@ def test_a_recipe_in_a_folder_of_ones_own(folder, tiny_bert):
 
 
 def test_it_may_be_missing(folder):
-    with pytest.raises(OptionError, match="no recipe is called 'min'; did you mean 'mine'"):
+    with pytest.raises(OptionError, match=r"no recipe is called 'min'; did you mean mine\?"):
         compose_recipe("min", config_dir=folder)
     with pytest.raises(OptionError, match="no recipe is called 'mine'; "):
         compose_recipe("mine")
@@ -74,7 +74,7 @@ def test_a_model_in_place_of_socialformer(caplog):
 def test_a_wrong_option_is_no_default(tiny_bert):
     named = compose_recipe("socialformer", [f"model._target_={__name__}.Mine.from_backbone", "+model.shar=0.5"])
     assert named["model"]["shar"] == 0.5
-    with pytest.raises(OptionError, match=r"Mine.from_backbone takes no 'shar'; did you mean 'share'\?"):
+    with pytest.raises(OptionError, match=r"Mine.from_backbone takes no 'shar'; did you mean share\?"):
         build(named["model"])
 
 

@@ -11,8 +11,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
-from lab.options.kinds import suggestion
-from socialgraph.errors import OptionError
+from socialgraph.errors import OptionError, suggestion
 from socialgraph.recipes.typed import quoted
 
 #: groups that are varied even with a single value, and that take a class of the user's own
@@ -88,7 +87,7 @@ def own_partition(name: str) -> list[str]:
     """Return the overrides for a partition by module and class; of the default's options it gets those it takes."""
     from socialgraph.partition import Partition
 
-    imported("partition", name, Partition)
+    own("partition", name, Partition)
     return [f"partition._target_={name}"]
 
 
@@ -96,7 +95,7 @@ def own_edges(name: str) -> list[str]:
     """Return the overrides for edges by module and class: a pattern alone in SocialEdges, or a sampler as it is."""
     from socialgraph.edges import EdgeSampler, Pattern
 
-    kind = imported("edges", name, Pattern, EdgeSampler)
+    kind = own("edges", name, Pattern, EdgeSampler)
     if issubclass(kind, Pattern):
         return ["edges=random", "~edges.patterns.uniform", f"+edges.patterns.own._target_={name}"]
     options = inspect.signature(kind).parameters
@@ -104,24 +103,15 @@ def own_edges(name: str) -> list[str]:
     return ["edges=random", f"edges._target_={name}", *left_out]
 
 
-def imported(key: str, name: str, *kinds: type) -> type[Any]:
-    """Return a class by module and name.
+def own(key: str, name: str, *kinds: type) -> type[Any]:
+    """Return a class of the user's own by its dotted name.
 
     Raises:
-        OptionError: no such module or class, or one of another kind.
+        OptionError: there is none, or it is of another kind.
     """
-    from socialgraph.recipes.build import module_named
+    from socialgraph.recipes.build import class_named
 
-    module, _, attribute = name.rpartition(".")
     try:
-        there = module_named(module)
+        return class_named(name, *kinds)
     except OptionError as error:
-        raise OptionError(f"{key}={name}: {error}") from error
-    kind = getattr(there, attribute, None)
-    if kind is None:
-        classes = [item for item, value in vars(there).items() if isinstance(value, type)]
-        raise OptionError(f"{key}={name}: {module} has no {attribute}; {suggestion(attribute, classes)}")
-    if not (isinstance(kind, type) and issubclass(kind, kinds)):
-        wanted = " or ".join(kind.__name__ for kind in kinds)
-        raise OptionError(f"{key}={name}: {attribute} is no subclass of {wanted}")
-    return kind
+        raise OptionError(f"{key}={error}") from error

@@ -17,6 +17,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
+from lab.options.kinds import written
 from lab.overrides import OPEN, overrides
 from lab.plan import Row
 from socialgraph.errors import OptionError
@@ -68,7 +69,8 @@ def baseline_of(rows: Sequence[Row], named: Any) -> Row:
     Raises:
         OptionError: there is none.
     """
-    values = [str(value) for value in ([named] if isinstance(named, str | int | float) else named or [])]
+    some = [] if named is None else [named] if isinstance(named, str | int | float) else named
+    values = [value if isinstance(value, str) else written(value) for value in some]
     for row in rows:
         if set(values) <= set(row.beside["options"].values()):
             return row

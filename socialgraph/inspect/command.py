@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import importlib
 import inspect
 import sys
 from collections.abc import Sequence
@@ -33,7 +32,7 @@ from socialgraph.inspect.leave_one_out import scores_without
 from socialgraph.inspect.networkx import node_weights
 from socialgraph.inspect.report import View, report
 from socialgraph.partition import Blocks, Partition, Windows, partition_resolver
-from socialgraph.recipes.build import build
+from socialgraph.recipes.build import build, class_named
 from socialgraph.recipes.compose import compose_recipe
 from socialgraph.recipes.typed import quoted
 from socialgraph.texts import as_document
@@ -130,18 +129,13 @@ def own(option: str, name: str, *kinds: type) -> type[Any]:
     Raises:
         OptionError: there is none, or it is of another kind.
     """
-    module, _, attribute = name.rpartition(".")
     sys.path.insert(0, str(Path.cwd()))
     try:
-        kind = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise OptionError(f"{option} {name}: {error}") from error
+        return class_named(name, *kinds)
+    except OptionError as error:
+        raise OptionError(f"{option} {error}") from error
     finally:
         sys.path.remove(str(Path.cwd()))
-    if not (isinstance(kind, type) and issubclass(kind, kinds)):
-        wanted = " or ".join(f"{one.__module__.rpartition('.')[0]}.{one.__name__}" for one in kinds)
-        raise OptionError(f"{option} {name}: expected a subclass of {wanted}")
-    return kind
 
 
 def befriended(views: Sequence[View], social: int) -> list[View]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import inspect
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -17,7 +16,7 @@ from torch_geometric.data import Batch
 
 from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
 from socialgraph.edges import EdgeSampler
-from socialgraph.errors import MAY_RAISE, OptionError, SocialgraphError, first_line, raised_at
+from socialgraph.errors import MAY_RAISE, OptionError, SocialgraphError, first_line, raised_at, suggestion
 from socialgraph.partition import Partition
 
 Finder = Callable[[str], Callable[..., Any]]
@@ -38,13 +37,33 @@ def imported(name: str) -> Callable[..., Any]:
         OptionError: there is none.
     """
     module, _, attribute = name.removesuffix(BACKBONE).rpartition(".")
+    if not module:
+        raise OptionError(f"{name}: a class is named with its module, my_module.{name}")
     try:
-        kind = getattr(module_named(module), attribute)
-        kind = getattr(kind, BACKBONE[1:]) if name.endswith(BACKBONE) else kind
-    except (OptionError, AttributeError) as error:
-        raise OptionError(f"{name}: {first_line(error)}") from error
+        there = module_named(module)
+    except OptionError as error:
+        raise OptionError(f"{name}: {error}") from error
+    kind = getattr(there, attribute, None)
+    if kind is None:
+        classes = [item for item, value in vars(there).items() if isinstance(value, type)]
+        raise OptionError(f"{name}: {module} has no {attribute}; {suggestion(attribute, classes)}")
+    if name.endswith(BACKBONE):
+        kind = getattr(kind, BACKBONE[1:], None)
     if not callable(kind):
         raise OptionError(f"{name} is no class, but of the type {type(kind).__name__}")
+    return cast("Callable[..., Any]", kind)
+
+
+def class_named(name: str, *kinds: type) -> type[Any]:
+    """Return a class by its dotted name, if it is derived from one of some kinds.
+
+    Raises:
+        OptionError: there is none, or it is of another kind.
+    """
+    kind = imported(name)
+    if not (isinstance(kind, type) and issubclass(kind, kinds)):
+        wanted = " or ".join(f"{one.__module__.rpartition('.')[0]}.{one.__name__}" for one in kinds)
+        raise OptionError(f"{name} is no subclass of {wanted}")
     return kind
 
 
@@ -170,11 +189,10 @@ def build(spec: Any, find: Finder = imported) -> Any:
     if "_target_" not in spec:
         return inside
     make = find(str(spec["_target_"]))
-    if hasattr(make, "__self__") and (known := options_of(make)) is not None:  # a model from its backbone
+    is_method = isinstance(getattr(make, "__self__", None), type)  # a model's from_backbone
+    if is_method and (known := options_of(make)) is not None:
         for name in inside.keys() - known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(known))}"
-            raise OptionError(f"{spec['_target_']} takes no {name!r}; {hint}")
+            raise OptionError(f"{spec['_target_']} takes no {name!r}; {suggestion(name, sorted(known))}")
     try:
         return make(**inside)
     except SocialgraphError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
-from socialgraph.errors import OptionError, first_line
+from socialgraph.errors import OptionError, first_line, suggestion
 from socialgraph.recipes.build import arguments, imported, options_of
 from socialgraph.recipes.typed import quoted
 
@@ -56,9 +55,7 @@ def compose_recipe(
     from omegaconf.errors import OmegaConfBaseException
 
     if name not in (known := recipes(config_dir)):
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-        raise OptionError(f"no recipe is called {name!r}; {hint}")
+        raise OptionError(f"no recipe is called {name!r}; {suggestion(name, known)}")
     own = [] if config_dir is None else [f"hydra.searchpath=[{quoted(f'file://{Path(config_dir).resolve()}')}]"]
     try:
         with _hydra():

@@ -114,7 +114,7 @@ def test_sentences_cut_the_text_and_have_no_pattern(world):
             ["--document", "d1", "--partition", "no_such_module.Mine"],
             "--partition no_such_module.Mine: No module named",
         ),
-        (["--document", "d1", "--partition", "json.loads"], "expected a subclass of socialgraph.partition.Partition"),
+        (["--document", "d1", "--partition", "json.loads"], "json.loads is no subclass of socialgraph.partition"),
         (["--document", "d1", "-k", "0"], "k, the number of circles, must be at least 1"),
         (["--document", "d1", "--sparsity", "2"], "sparsity must lie between 0 and 1"),
         (["--document", "d1", "--model", "nowhere/at/all"], "nowhere/at/all"),

@@ -71,7 +71,7 @@ def test_blocks_stand_beside_circles_with_their_friends(world):  # noqa: F811
         (["--partition", "edge,node,metis"], "--partition takes one partition or two different ones"),
         (["--partition", "edge,edge"], "--partition takes one partition or two different ones"),
         (["--edges", "socail"], "socail"),
-        (["--edges", "json.loads"], "--edges json.loads: expected a subclass of socialgraph.edges.Pattern or"),
+        (["--edges", "json.loads"], "--edges json.loads is no subclass of socialgraph.edges.Pattern or"),
         (["--edges", "no_such.Mine"], "--edges no_such.Mine: No module named"),
     ],
 )

@@ -61,7 +61,7 @@ def test_a_model_of_another_kind_is_refused(tiny_bert):
 
 
 def test_options_show_at_once(tiny_bert):
-    with pytest.raises(OptionError, match=r"Sociable.from_backbone takes no 'pages'; there are "):
+    with pytest.raises(OptionError, match=r"Sociable.from_backbone takes no 'pages'; there are: attention, backbone, "):
         check(tiny_bert, "Sociable.from_backbone", "+recipe.model.pages=3")
 
 

@@ -12,6 +12,7 @@ from socialgraph.errors import OptionError
 
 RISING = Only("that rises", lambda values: values == sorted(set(values)))
 ONCE = Only("has none twice", lambda values: len(set(values)) == len(values))
+Value = Name | float | bool | None  # of any option
 Seeds = Annotated[list[Seed], FILLED, ONCE]
 Level = Literal["evidence", "reading", "training"]
 EvidenceMeasure = Literal["lift", "best circle", "best two", "run", "sequences", "words"]
@@ -152,7 +153,7 @@ class CompareCommand(SeveralSeeds):
     varied = Names, "what is compared, if no values with commas are typed"
     beside = list[Name], "further rows: what one would type for each, with spaces between"
     level = Level | Annotated[list[Level], FILLED], "how strategies are judged, from cheap to dear"
-    baseline = Name | float | list[Name | float] | None, "what the others are tested against; null: the first"
+    baseline = Value | list[Value] | None, "what the others are tested against; null: the first"
     name = Label, "of the folder within it"
     sample = Positive, "test candidates whose graphs are described"
     statistics = dict[str, Name], "what describe() calls it: heading of a column"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 import types
@@ -12,7 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_ori
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import InterpolationToMissingValueError, MissingMandatoryValue
 
-from socialgraph.errors import OptionError
+from socialgraph.errors import OptionError, suggestion
 
 #: the largest whole number that a tensor of indices takes
 LARGEST = 2**31 - 1
@@ -172,6 +171,9 @@ def check_inside(value: Any, kind: Any, name: str, referred: str) -> None:
     elif get_origin(kind) is dict:
         inside = {f"{name}.{key}": (one, get_args(kind)[1]) for key, one in value.items()}
     elif kind is Built:
+        if value and "_target_" not in value:
+            rest = f"nothing takes {name}.{next(iter(value))}"
+            raise OptionError(f"{name}._target_ is missing: {rest}; leave it out, or name a class, {name}._target_=...")
         inside = {f"{name}._target_": (value.get("_target_", "???"), Annotated[str, Only("that names a class", bool)])}
     elif is_group(kind):
         check_names(value, kind, f"{name}.", referred)
@@ -225,13 +227,6 @@ def unknown(name: str, known: Sequence[str]) -> str:
     group, dot, last = name.rpartition(".")
     names = [one.removeprefix(group + dot) for one in known]
     return f"no option is called {name}; {suggestion(last, names, group + dot)}"
-
-
-def suggestion(name: str, names: Sequence[str], before: str = "") -> str:
-    """Return which of some names one may have meant; what stands before all of them is not compared."""
-    if near := difflib.get_close_matches(name, names, n=1):
-        return f"did you mean {before}{near[0]}?"
-    return f"there are: {', '.join(names) or 'none'}" if len(names) < 40 else f"none of the {len(names)} is like it"
 
 
 def written(value: Any) -> str:
