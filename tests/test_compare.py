@@ -150,12 +150,14 @@ def test_the_command(workshop, tmp_path):
             "partition=my_module.OneCircle",
             r"OneCircle\(k=\d+\) breaks the law .* on the graph 'batch of unequal documents': ",
         ),
-        ("partition=my_module.Everybody", "partition=my_module.Everybody: Everybody is no subclass of Partition"),
-        ("edges=my_module.a_function", "edges=my_module.a_function: a_function is no subclass of Pattern or EdgeS"),
+        ("partition=my_module.Everybody", "partition=my_module.Everybody is no subclass of socialgraph"),
+        ("edges=my_module.a_function", "edges=my_module.a_function is no subclass of socialgraph"),
         ("seed=0,1", r"seeds are averaged, not compared: write seeds=\[0,1,2\]"),
         ("baseline=edge,node", r"baseline is the same for all rows; a list is written baseline=\[...\]"),
+        ("partition.k=2,4,2", "partition.k=2 is compared with itself: type it once"),
+        ("beside=[partition=node]", "node is compared with itself: type it once"),
         ("baseline=nod", "baseline=nod is not among what is compared: edge; node; random"),
-        ("partition.kk=1,2", "partition.kk=1: no option is called partition.kk; where a class of your own"),
+        ("partition.kk=1,2", r"partition.kk=1: no option is called partition.kk; did you mean partition.k\?"),
     ],
 )
 def test_mistakes(workshop, typed, message):
