@@ -9,6 +9,7 @@ import argparse
 
 from lab.command import begin, loading
 from lab.mistakes import one_line_errors
+
 from socialgraph.errors import OptionError
 
 begin()
@@ -29,9 +30,9 @@ def main() -> None:
         if chosen.output.suffix not in (".png", ".svg", ".pdf"):
             raise OptionError(f"--output must end in .png, .svg or .pdf, got {chosen.output}")
         loading()
-        from lab.figures import DRAW, write_figure
+        from lab.figures import DRAW, write
 
-        write_figure(*DRAW[chosen.figure](chosen), chosen)
+        write(*DRAW[chosen.figure](chosen), chosen)
 
 
 if __name__ == "__main__":

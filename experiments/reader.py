@@ -33,7 +33,7 @@ def main(config: DictConfig) -> None:
     pools = {}
     for name, collection in collections.items():
         evidence = evidence_of(name, collection, Path(config.data_root) / name)
-        pools[name] = make_pool(collection, "train", evidence, folder, made_up=config.collections[name].made_up)
+        pools[name] = make_pool(collection, evidence, folder, made_up=config.collections[name].made_up)
         log.info("%s: %d passages, %d questions", name, len(pools[name].document), len(pools[name].questions))
     shares = {name: one.share for name, one in config.collections.items()}
     training = Training(pools, OmegaConf.create({**config.training, "shares": shares}), folder)

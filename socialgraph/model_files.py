@@ -115,24 +115,24 @@ def check_number(where: str, key: str, value: object) -> None:
     raise CheckpointError(f"{where}: {key!r} must be {expected}, got {str(value)[:40]!r}")
 
 
-def check_shapes(where: str, wanted: Mapping[str, Any], found: Mapping[str, tuple[int, ...]]) -> None:
+def check_shapes(where: str, wanted: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> None:
     """Refuse weights that lack one, or have one of another shape, before memory is taken for them.
 
     Args:
         where: what is loaded.
         wanted: tensors by name, on the device "meta".
-        found: shapes by name, see :func:`header`.
+        shapes: shapes by name, see :func:`header`.
 
     Raises:
         CheckpointError: names the first.
     """
-    missing = sorted(wanted.keys() - found.keys())
+    missing = sorted(wanted.keys() - shapes.keys())
     if missing:
         raise CheckpointError(f"{where}: {len(missing)} weights are missing, the first is {missing[0]!r}")
     for key, value in wanted.items():
-        if found[key] != tuple(value.shape):
+        if shapes[key] != tuple(value.shape):
             raise CheckpointError(
-                f"{where}: {key} has the shape {found[key]}, config.json asks for {tuple(value.shape)}"
+                f"{where}: {key} has the shape {shapes[key]}, config.json asks for {tuple(value.shape)}"
             )
 
 

@@ -71,8 +71,8 @@ def _one_each(names: DataFrame, texts: DataFrame, what: str) -> dict[str, str]:
     Raises:
         InputError: a name has two.
     """
-    found: dict[str, str] = {}
+    text_of: dict[str, str] = {}
     for name, text in zip(map(str, names), map(str, texts), strict=True):
-        if found.setdefault(name, text) != text:
+        if text_of.setdefault(name, text) != text:
             raise InputError(f"{what} {name!r} has two texts: one each is needed")
-    return found
+    return text_of

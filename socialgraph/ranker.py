@@ -20,7 +20,7 @@ from socialgraph.edges import StaticCentrality
 from socialgraph.errors import OptionError
 from socialgraph.nn.hub_ranker import HubRanker
 from socialgraph.partition import Partition
-from socialgraph.recipes.build import Parts, build, imported, spec_of
+from socialgraph.recipes.build import Parts, build, spec_of
 from socialgraph.recipes.compose import compose_recipe
 from socialgraph.recipes.typed import quoted
 from socialgraph.texts import Text, Texts, as_document, as_documents, as_queries
@@ -129,7 +129,7 @@ class Ranker:
             parts = Parts.of({**recipe, "circles": None} if own else recipe)
             parts.circles = partition if isinstance(partition, Partition) else parts.circles
             torch.manual_seed(recipe["seed"])
-            model = build(recipe["model"], imported)
+            model = build(recipe["model"])
         tokens = Tokens(recipe["model"]["backbone"], recipe["document_length"], recipe["query_length"])
         kind = type(parts.circles).__name__.removesuffix("Circles").lower()
         return cls({**recipe, "name": str(recipe["name"]).format(circles=kind)}, parts, model, tokens)
@@ -176,10 +176,10 @@ class Ranker:
         candidates = {name: dict.fromkeys(documents if places is None else places, 0.0) for name in queries}
         builder = self.builder(texts if isinstance(texts, Collection) else documents)
         run = ranking.rerank(self.model, builder, queries, candidates, batch_size, bf16, progress)
-        found = {name: ordered(scores, places)[:top_k] for name, scores in run.items()}
+        rankings = {name: ordered(scores, places)[:top_k] for name, scores in run.items()}
         if isinstance(query, str):
-            return found[query]
-        return found if isinstance(query, Mapping) else [found[one] for one in query]
+            return rankings[query]
+        return rankings if isinstance(query, Mapping) else [rankings[one] for one in query]
 
     def predict(
         self, pairs: Sequence[Any], batch_size: int = BATCH, show_progress_bar: bool | None = None,

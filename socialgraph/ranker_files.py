@@ -21,7 +21,8 @@ from socialgraph.errors import CheckpointError, OptionError, OutputError, first_
 from socialgraph.model_card import card
 from socialgraph.model_files import check_finite, read_json
 from socialgraph.nn.hub_ranker import HubRanker
-from socialgraph.recipes.build import PARTS, Known, Parts, name_of
+from socialgraph.recipes.build import PARTS, Parts
+from socialgraph.recipes.classes import Known, name_of
 
 if TYPE_CHECKING:
     from socialgraph.ranker import Ranker
@@ -177,15 +178,15 @@ def without_backbones(recipe: Mapping[str, Any]) -> tuple[dict[str, Any], dict[s
     """
     kept: dict[str, Any] = copy.deepcopy(dict(recipe))
     places: dict[str, str] = {}
-    found: dict[str, tuple[str, bool]] = {}
+    backbones: dict[str, tuple[str, bool]] = {}
     for part in PARTS:
         for table in tables(kept[part]):
             if isinstance(name := table.get("backbone"), str):
                 place = places.setdefault(name, f"{BACKBONES}/{len(places)}")
                 words_only = table["_target_"] in _WORDS_ONLY
-                found[place] = name, words_only and found.get(place, (name, True))[1]
+                backbones[place] = name, words_only and backbones.get(place, (name, True))[1]
                 table["backbone"] = place
-    return kept, found
+    return kept, backbones
 
 
 def with_backbones(recipe: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -215,14 +216,14 @@ def _save_backbone(name: str, words_only: bool, folder: Path) -> None:
 
 def part_weights(parts: Parts) -> dict[str, torch.Tensor]:
     """Return the weights of edges and partitions by name; a BERT that does not learn comes with its backbone."""
-    found = {}
+    weights = {}
     for name, module in parts.modules().items():
         frozen = [f"{inside}." if inside else "" for inside, one in module.named_modules()
                   if isinstance(one, DynamicCentrality)]  # fmt: skip
         for key, value in module.state_dict().items():
             if not key.startswith(tuple(frozen)):
-                found[f"{name}.{key}"] = value.detach().cpu().contiguous().clone()
-    return found
+                weights[f"{name}.{key}"] = value.detach().cpu().contiguous().clone()
+    return weights
 
 
 def load_part_weights(parts: Parts, file: Path) -> None:
@@ -231,15 +232,15 @@ def load_part_weights(parts: Parts, file: Path) -> None:
     Raises:
         CheckpointError: weights are missing, of other parts, of another shape, or not finite.
     """
-    wanted, found = part_weights(parts), _tensors(file)
-    if odd := sorted(wanted.keys() ^ found.keys()):
+    wanted, stored = part_weights(parts), _tensors(file)
+    if odd := sorted(wanted.keys() ^ stored.keys()):
         raise CheckpointError(f"{file}: does not fit the recipe: {odd[0]!r} is missing or left over")
     for key, value in wanted.items():
-        if found[key].shape != value.shape or found[key].dtype != value.dtype:
-            got, expected = (f"{tuple(one.shape)} {one.dtype}" for one in (found[key], value))
+        if stored[key].shape != value.shape or stored[key].dtype != value.dtype:
+            got, expected = (f"{tuple(one.shape)} {one.dtype}" for one in (stored[key], value))
             raise CheckpointError(f"{file}: {key!r} is {got}, expected {expected}")
     for name, module in parts.modules().items():
-        mine = {key.removeprefix(f"{name}."): value for key, value in found.items() if key.startswith(f"{name}.")}
+        mine = {key.removeprefix(f"{name}."): value for key, value in stored.items() if key.startswith(f"{name}.")}
         module.load_state_dict(mine, strict=False)
         check_finite(str(file), module)
 

@@ -1,10 +1,10 @@
 """The commands of experiments/, called in this process, and a small collection and BERT for them."""
 
 import importlib
-import json
 from contextlib import contextmanager
 from pathlib import Path
 
+import lab  # noqa: F401  it tells Hydra where the recipes are
 from conftest import write_tiny_bert
 from hydra import compose, initialize_config_dir
 from hydra._internal.hydra import Hydra
@@ -12,6 +12,7 @@ from hydra._internal.utils import create_config_search_path
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import OmegaConf
+from tales import write_collection
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 WORDS = [f"w{number}" for number in range(6)]
@@ -36,24 +37,27 @@ def configuration(config_dir=None):
         yield
 
 
+def composed_from(*typed, name="config"):
+    """Return the configuration that options compose to."""
+    with configuration():
+        return compose(name, list(typed))
+
+
 def call(command, *typed, config_dir=None):
-    """Do what ``python experiments/<command>.py`` does; experiments/ must be on the path."""
-    program = importlib.import_module(command)  # first: it tells Hydra where the recipes are
+    """Do what ``python experiments/<command>.py`` does."""
     with configuration(config_dir):
-        program.main(configured(command, *typed))
+        importlib.import_module(command).main(configured(command, *typed))
 
 
 def write_tales(folder):
     """Write a small BERT and a collection of six documents."""
-    (folder / "bert").mkdir(parents=True)
     write_tiny_bert(folder / "bert")
-    with open(folder / "corpus.jsonl", "w") as corpus:
-        for place, word in enumerate(WORDS):
-            text = " ".join(f"{word} w{20 + (7 * place + 3 * number) % 90}" for number in range(30))
-            corpus.write(json.dumps({"doc_id": f"d-{word}", "text": text}) + "\n")
-    for split, part in (("train", WORDS[:3]), ("dev", WORDS[2:4]), ("test", WORDS[3:])):
-        (folder / f"queries.{split}.tsv").write_text("".join(f"q-{word}\t{word} w20 w41\n" for word in part))
-        (folder / f"qrels.{split}.txt").write_text("".join(f"q-{word} 0 d-{word} 1\n" for word in part))
+    texts = {
+        word: " ".join(f"{word} w{20 + (7 * place + 3 * number) % 90}" for number in range(30))
+        for place, word in enumerate(WORDS)
+    }
+    queries = {word: f"{word} w20 w41" for word in WORDS}
+    write_collection(folder, texts, queries, train=WORDS[:3], dev=WORDS[2:4], test=WORDS[3:])
 
 
 def typed_for_tales(folder):

@@ -4,6 +4,7 @@ import gc
 import os
 import random
 import shutil
+import sys
 from pathlib import Path
 
 import children
@@ -11,7 +12,7 @@ import pytest
 import torch
 from hypothesis import settings
 from torch_geometric.data import Batch
-from transformers import BertConfig, BertModel
+from transformers import BertConfig, BertModel, BertTokenizerFast
 
 from socialgraph.data.circles import compose
 from socialgraph.data.graph import connect, document_graph, gather, weigh
@@ -44,17 +45,10 @@ def _cache(tmp_path_factory):
     os.environ["SOCIALGRAPH_CACHE"] = str(tmp_path_factory.mktemp("cache"))
 
 
-@pytest.fixture(autouse=True, scope="session")
-def _recipes():
-    """Let Hydra find the recipes of the package in all tests of experiments/, as its commands do."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(Path(__file__).parents[1] / "experiments"))
-        import lab  # noqa: F401
-
-
 @pytest.fixture(autouse=True)
-def _environment():
-    """Take back what a command says to the programs it starts: a test or a fixture may have imported one."""
+def _environment(monkeypatch):
+    """Take back what a command does where it is imported: to modules' folders, and for the programs it starts."""
+    monkeypatch.setattr(sys, "path", sys.path.copy())
     for name, value in _BEFORE.items():
         if value is None:
             os.environ.pop(name, None)
@@ -77,22 +71,23 @@ def tiny_bert(tmp_path) -> tuple[str, BertModel]:
     return str(tmp_path), write_tiny_bert(tmp_path)
 
 
-def write_tiny_bert(folder: Path) -> BertModel:
-    """Save a random BERT of 3 layers x 32 with a tokenizer."""
+def write_tiny_bert(folder: Path, marks=(), words=None, **sizes) -> BertModel:
+    """Save a random BERT, of 3 layers x 32 unless told otherwise, and a tokenizer of 200 pieces: marks, w0, w1, ..."""
     torch.manual_seed(0)
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{i}" for i in range(195))]
-    (folder / "vocab.txt").write_text("\n".join(words))
-    config = BertConfig(
-        vocab_size=200, hidden_size=32, num_hidden_layers=3, num_attention_heads=4, intermediate_size=64,
-        max_position_embeddings=96, pad_token_id=0,
-    )  # fmt: skip
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *marks]
+    pieces += words or [f"w{i}" for i in range(200 - len(pieces))]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "vocab.txt").write_text("\n".join(pieces))
+    usual = {
+        "hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 64,
+        "max_position_embeddings": 96,
+    }  # fmt: skip
+    config = BertConfig(vocab_size=len(pieces), pad_token_id=0, **(usual | sizes))
     bert = BertModel(config, add_pooling_layer=False).eval()
     for name, parameter in bert.named_parameters():
         if "bias" in name:  # zero at birth, which would hide a bias that is not copied
             torch.nn.init.normal_(parameter, std=0.1)
     bert.save_pretrained(folder)
-    from transformers import BertTokenizerFast
-
     BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
     return bert
 
@@ -115,6 +110,12 @@ def document_batch(lengths=(70, 0, 33, 1), vocabulary=200, passages=16, k=4, max
         *compose(Windows(passages), circles, batch.edge_index, batch.batch, batch.num_graphs, batch.edge_weight),
     )
     return batch
+
+
+@pytest.fixture(scope="module")
+def batch() -> Batch:
+    """Graphs of 70, 0, 33 and 1 random words."""
+    return document_batch()
 
 
 def pytest_collection_finish():

@@ -43,6 +43,24 @@ HOSTILE = [
     "constructor",
     "__proto__",
 ]
+#: and what would load or run something if it became HTML
+ATTACKS = [
+    "</script><script>window.hacked=1</script>",
+    "<!--<script>window.hacked=1//-->",
+    "<a href='javascript:window.hacked=1'>x</a>",
+    "<img src=https://example.org/x onerror=window.hacked=1>",
+    "\u2028window.hacked=1\u2029",
+    "';window.hacked=1;//",
+    '";window.hacked=1;//',
+    "</title><svg onload=window.hacked=1>",
+    "\u202e" + "x" * 100_000,
+    "<meta http-equiv=refresh content='0;url=https://example.org'>",
+    "<link rel=stylesheet href=//example.org/x.css>",
+    "<base href=//example.org>",
+    "&#60;script&#62;",
+    "\\u003cscript>",
+    "<iframe srcdoc='<script>parent.hacked=1</script>'>",
+]
 TIES = ("static_distance", "static_centrality", "dynamic_distance")
 
 
@@ -73,3 +91,8 @@ def friends_of(graph, node: int) -> dict[int, float]:
 def circles_of(graph, node: int) -> list[int]:
     friends = ~graph.passage_mask[graph.circle_index[1]]
     return graph.circle_index[1, friends & (graph.circle_index[0] == node)].tolist()
+
+
+def piece(tab, node: int):
+    """Return a word of the page in a browser."""
+    return tab.locator(f'.text .piece[data-node="{node}"]')

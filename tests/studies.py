@@ -4,8 +4,8 @@ import gzip
 import json
 
 import pytest
-from commands import EXPERIMENTS, call, configured
-from hydra import initialize_config_dir
+from commands import call, configuration, configured
+from lab.study import study_runs
 
 ANIMALS = ["otter", "heron", "badger", "lynx", "newt", "raven", "stoat", "toad"]
 SPLITS = {"train": ANIMALS[:3], "dev_bal": ANIMALS[3:5], "test_bal": ANIMALS[4:], "test": ANIMALS[5:]}
@@ -13,12 +13,7 @@ ROWS = "rows=[bm25,parade,socialformer-edge]"
 
 
 @pytest.fixture
-def path(monkeypatch):
-    monkeypatch.syspath_prepend(str(EXPERIMENTS))
-
-
-@pytest.fixture
-def budget(tmp_path, tiny_bert, path):
+def budget(tmp_path, tiny_bert):
     """Return what is typed so that a study takes seconds: a collection in wtq's form, a BERT of three layers.
 
     Documents have 30 to 170 word pieces. A question is three of them, and its evidence is where they stand.
@@ -57,9 +52,7 @@ def study(*typed):
 
 def planned(*typed):
     """Return the runs that a study has."""
-    from lab.study import study_runs
-
-    with initialize_config_dir(str(EXPERIMENTS / "conf"), version_base="1.3"):
+    with configuration():
         return study_runs(configured("study", *typed))
 
 

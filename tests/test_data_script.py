@@ -4,30 +4,20 @@ from pathlib import Path
 
 import children
 import pytest
-from hydra import compose, initialize_config_dir
+from commands import EXPERIMENTS, composed_from
+from excerpts import write_covidqa
 from hydra.utils import instantiate
 
 from socialgraph.data.files import built_folder
 from socialgraph.errors import InputError
 
-ROOT = Path(__file__).parents[1]
-
-
-@pytest.fixture
-def excerpts(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "tests" / "data" / "sources"))
-    import excerpts
-
-    return excerpts
-
 
 def configured(*overrides):
-    with initialize_config_dir(str(ROOT / "experiments" / "conf"), version_base="1.3"):
-        return compose("config", list(overrides)).data
+    return composed_from(*overrides).data
 
 
 def data(*typed, **environment):
-    return children.run(ROOT / "experiments" / "data.py", *typed, **environment)
+    return children.run(EXPERIMENTS / "data.py", *typed, **environment)
 
 
 @pytest.mark.parametrize("name", ["wtq", "fairytale", "covidqa"])
@@ -54,8 +44,8 @@ def test_it_is_looked_for_where_it_is_built(name, tmp_path, monkeypatch):
     assert configured(f"data={name}", "data.root=elsewhere").path == f"elsewhere/{name}"
 
 
-def test_built_from_a_copy_and_found(excerpts, tmp_path, monkeypatch):
-    source = excerpts.write_covidqa(tmp_path / "COVID-QA")
+def test_built_from_a_copy_and_found(tmp_path, monkeypatch):
+    source = write_covidqa(tmp_path / "COVID-QA")
     refused = data("covidqa", "--source", source, SOCIALGRAPH_CACHE=str(tmp_path))
     assert refused.returncode == 1
     assert "the files are not those of https://github.com/deepset-ai/COVID-QA at commit fb2eb5e" in refused.stderr

@@ -3,14 +3,13 @@
 import importlib
 import json
 import sys
-from pathlib import Path
 
 import pytest
+from lab.store import Store
 from scipy import stats
 
 from socialgraph.data.files import sha256
 
-EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 OURS = {"a": (1.0, 0.5), "b": (0.5, 0.5), "c": (1.0, 1.0), "d": (0.2, 0.0)}  # query -> of each seed
 THEIRS = {"a": 0.5, "b": 0.5, "c": 0.25, "d": 0.2}
 
@@ -18,7 +17,6 @@ THEIRS = {"a": 0.5, "b": 0.5, "c": 0.25, "d": 0.2}
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """Return a folder of finished rows; the working folder is beside it."""
-    monkeypatch.syspath_prepend(str(EXPERIMENTS))
     monkeypatch.chdir(tmp_path)
     return tmp_path / "results" / "tales" / "test"
 
@@ -26,8 +24,6 @@ def folder(tmp_path, monkeypatch):
 @pytest.fixture
 def write(folder):
     """Return what writes a finished row."""
-    from lab.store import Store
-
     folder.mkdir(parents=True)
 
     def call(row, seed, values, mixed=None, folder=folder):

@@ -3,17 +3,17 @@
 import importlib
 import json
 import sys
-from pathlib import Path
 
-import children
 import pytest
+from lab.figures import social_edges
+from lab.store import Store
 from omegaconf import OmegaConf
+from tales import write_collection
 
 from socialgraph.data import load_folder
 from socialgraph.data.trec import write_run
 from socialgraph.errors import OptionError
 
-EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 ANIMALS = ["otter", "heron", "badger"]
 
 
@@ -21,23 +21,18 @@ ANIMALS = ["otter", "heron", "badger"]
 def tales(tmp_path):
     """Return what a user types: a folder of three documents, 40 word pieces of which are read."""
     folder = tmp_path / "tales"
-    folder.mkdir()
-    with open(folder / "corpus.jsonl", "w") as corpus:
-        for place, animal in enumerate(ANIMALS):
-            text = f"The {animal} went to the river with ${place} and saw a fish swim. " * 8 ** (place > 0)
-            corpus.write(json.dumps({"doc_id": animal, "text": text, "title": f"The {animal}"}) + "\n")
-    for split in ("train", "dev", "test"):
-        (folder / f"queries.{split}.tsv").write_text(
-            "".join(f"q-{a}\thow did the {a} $find a river\n" for a in ANIMALS)
-        )
-        (folder / f"qrels.{split}.txt").write_text("".join(f"q-{a} 0 {a} 1\n" for a in ANIMALS))
+    texts = {
+        animal: f"The {animal} went to the river with ${place} and saw a fish swim. " * 8 ** (place > 0)
+        for place, animal in enumerate(ANIMALS)
+    }
+    queries = {animal: f"how did the {animal} $find a river" for animal in ANIMALS}
+    write_collection(folder, texts, queries, train=ANIMALS, dev=ANIMALS, test=ANIMALS)
     return ["data=folder", f"data.path={folder}", "data.label=tales", "document_length=40"]
 
 
 @pytest.fixture
 def run(tmp_path, monkeypatch, capsys):
     """Return what runs a script as if it was typed, and returns what it prints."""
-    monkeypatch.syspath_prepend(str(EXPERIMENTS))
     monkeypatch.chdir(tmp_path)
 
     def call(figure, *typed):
@@ -81,8 +76,6 @@ def test_figure5(tales, tmp_path, run):
 
 
 def test_figure6(tales, tmp_path, run):
-    from lab.store import Store
-
     folder = tmp_path / "results" / "tales" / "test"
     folder.mkdir(parents=True)
     collection = load_folder(tmp_path / "tales").name
@@ -118,14 +111,6 @@ def test_figure6(tales, tmp_path, run):
         run("figure6", *typed, "--rows", "theirs")
 
 
-@pytest.mark.parametrize("figure", ["4", "5", "6"])
-def test_help_teaches(figure, tmp_path):
-    done = children.run(EXPERIMENTS / "figures.py", figure, "--help", cwd=tmp_path)
-    assert done.returncode == 0
-    assert f"python experiments/figures.py {figure}" in done.stdout
-    assert "--output" in done.stdout
-
-
 def test_refusals_take_one_line(tales, tmp_path, run):
     with pytest.raises(SystemExit, match=r"^error: --query and --document come together: give both or none$"):
         run("figure4", "--query", "only")
@@ -138,7 +123,5 @@ def test_refusals_take_one_line(tales, tmp_path, run):
 
 
 def test_edges_without_patterns_are_refused(run):
-    from lab.figures import social_edges
-
     with pytest.raises(OptionError, match=r"edges: .* gives a BigBirdEdges, and no SocialEdges"):
         social_edges(OmegaConf.create({"edges": {"_target_": "socialgraph.edges.BigBirdEdges"}}))

@@ -14,7 +14,7 @@ MAY_IMPORT = {
     "nn": {"errors", "backbone", "model_files", "data"},
     "ranking": {"errors", "backbone", "data", "edges", "partition", "nn"},
     "inspect": {"errors", "backbone", "query_match", "data", "edges", "partition", "nn", "recipes", "texts"},
-    "testing": {"errors", "data", "edges", "partition", "nn"},
+    "testing": {"errors", "data", "edges", "partition", "nn", "inspect"},
     "recipes": {"errors", "data", "edges", "partition"},
 }
 

@@ -4,8 +4,6 @@ import os
 import re
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parent.parent
 #: an installation of something by name, and the distribution that is named
 INSTALL = re.compile(r"""(?:pip|uv|pipx)\S* install [^\n`"]*?(?<![\w./-])(socialgraph(?:-ir)?)(?![\w./-])""")
@@ -26,8 +24,3 @@ def test_every_install_line_names_our_distribution():
     assert sum(map(len, named.values())) >= 5  # the lines are found at all
     assert {str(path) for path, found in named.items() if "socialgraph" in found} <= {str(Path(__file__))}
     assert 'name = "socialgraph-ir"' in (ROOT / "pyproject.toml").read_text()
-
-
-@pytest.mark.parametrize("wanted", ["socialgraph[x]", "'socialgraph[x]'", "-U socialgraph"])
-def test_the_wrong_name_is_noticed(wanted):
-    assert INSTALL.findall(f"pip install {wanted}") == ["socialgraph"]

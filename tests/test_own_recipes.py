@@ -10,7 +10,8 @@ from socialgraph import Ranker
 from socialgraph.errors import OptionError
 from socialgraph.nn import MaxP, Socialformer, WholeDocument
 from socialgraph.partition import EdgeCircles
-from socialgraph.recipes.build import build, options_of
+from socialgraph.recipes.build import build
+from socialgraph.recipes.classes import options_of
 from socialgraph.recipes.compose import compose_recipe, recipes
 
 MINE = f"""
@@ -46,7 +47,7 @@ def test_a_recipe_in_a_folder_of_ones_own(folder, tiny_bert):
 
 
 def test_it_may_be_missing(folder):
-    with pytest.raises(OptionError, match=r"no recipe is called 'min'; did you mean mine\?"):
+    with pytest.raises(OptionError, match="no recipe is called 'min'; did you mean mine"):
         compose_recipe("min", config_dir=folder)
     with pytest.raises(OptionError, match="no recipe is called 'mine'; "):
         compose_recipe("mine")

@@ -1,23 +1,17 @@
 """The paper's setting: what its two commands compose to, printed, and held to section 4 of Socialformer."""
 
 import pytest
-from commands import EXPERIMENTS
-from hydra import compose, initialize_config_dir
+from commands import composed_from
 from omegaconf import OmegaConf
 
 SETTING = ["trainer=paper", "model.backbone=bert-base-uncased", "document_length=2048", "partition.k=16"]
 TRAIN, DEV, DL = "msmarco-document/train", "msmarco-document/dev", "msmarco-document/trec-dl-2019/judged"
 
 
-def composed(*overrides: str, name: str = "config"):
-    with initialize_config_dir(str(EXPERIMENTS / "conf"), version_base="1.3"):
-        return compose(name, [*overrides])
-
-
 @pytest.mark.parametrize(("data", "test"), [("msmarco", DEV), ("trec-dl-2019", DL)])
 @pytest.mark.parametrize("partition", ["edge", "node"])
 def test_the_commands_compose_to_section_4(data, test, partition, capsys):
-    config = composed(f"data={data}", "data.candidates=runs", f"partition={partition}", *SETTING)
+    config = composed_from(f"data={data}", "data.candidates=runs", f"partition={partition}", *SETTING)
     names = ("data", "trainer", "model", "edges", "partition", "document_length", "window", "query_length")
     shown = {name: config[name] for name in names}
     with capsys.disabled():
@@ -48,6 +42,6 @@ def test_the_commands_compose_to_section_4(data, test, partition, capsys):
 @pytest.mark.parametrize("size", ["cpu", "gpu"])
 def test_short_documents_have_as_many_circles_as_long_ones(size):
     """The paper has one k. With fewer on short documents edge-level circles would keep fewer edges there."""
-    sizes = composed(f"+size={size}").size
+    sizes = composed_from(f"+size={size}").size
     assert sizes.short < sizes.long
     assert sizes.short_circles == sizes.long_circles == (16 if size == "gpu" else 8)

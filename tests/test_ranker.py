@@ -1,9 +1,5 @@
 """A ranker gives the scores of re-ranking, whatever its texts come as, and the same from its folder elsewhere."""
 
-import json
-from pathlib import Path
-
-import children
 import numpy as np
 import pytest
 import torch
@@ -208,28 +204,6 @@ def test_it_is_measured_while_it_learns_and_the_best_is_kept(tales, collection, 
     assert all(torch.equal(weight, best[name]) for name, weight in one.model.state_dict().items())
     last = load_file(tmp_path / "checkpoint-4" / "model.safetensors")
     assert any(not torch.equal(weight, last[name]) for name, weight in best.items())
-
-
-PROGRAM = """
-import json, sys
-from socialgraph import Ranker
-print(json.dumps(Ranker.from_pretrained(sys.argv[1]).rank(*json.load(open(sys.argv[2])))))
-"""
-
-
-def test_another_process_gives_the_same_bits(tales, collection, tmp_path):
-    one = ranker(tales).count(collection)
-    one.save_pretrained(tmp_path / "saved")
-    (tmp_path / "asked.json").write_text(json.dumps(["w1 w2 w20", TEXTS]))
-    (tmp_path / "program.py").write_text(PROGRAM)
-    (tales / "bert").rename(tales / "gone")  # nothing outside of the folder is needed
-    try:
-        done = children.run(tmp_path / "program.py", tmp_path / "saved", tmp_path / "asked.json", cwd=tmp_path)
-    finally:
-        (tales / "gone").rename(tales / "bert")
-    assert done.returncode == 0, done.stderr
-    assert [tuple(pair) for pair in json.loads(done.stdout)] == one.rank("w1 w2 w20", TEXTS)
-    assert Path(tmp_path / "saved" / "ranker.json").is_file()
 
 
 def test_it_stands_where_a_cross_encoder_stood(tmp_path):

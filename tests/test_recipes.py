@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 import torch
-from transformers import BertConfig, BertModel, BertTokenizerFast
+from conftest import write_tiny_bert
 
 from socialgraph.data import Document, TermStatistics, Tokens
 from socialgraph.ranking import LOSSES, rerank
@@ -43,15 +43,8 @@ QUERY = "otter near the river"
 def backbone(tmp_path_factory) -> str:
     """A random BERT of 2 layers x 32 with 512 positions, and a tokenizer that knows words and punctuation."""
     folder = tmp_path_factory.mktemp("backbone")
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[unused0]", "[unused1]", ".", ",", "?", "!"]
-    (folder / "vocab.txt").write_text("\n".join([*special, *WORDS]))
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(special) + len(WORDS), hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
-        intermediate_size=64, max_position_embeddings=512, pad_token_id=0, initializer_range=0.2,
-    )  # fmt: skip
-    BertModel(config, add_pooling_layer=False).save_pretrained(folder)
-    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
+    marks = ["[unused0]", "[unused1]", ".", ",", "?", "!"]
+    write_tiny_bert(folder, marks, WORDS, num_hidden_layers=2, max_position_embeddings=512, initializer_range=0.2)
     return str(folder)
 
 
@@ -115,7 +108,7 @@ def test_the_recipes_are_those_of_the_papers():
     assert set(RECIPES) >= {
         *FIRST_STAGES, "firstp", "maxp", "idcm", "parade-max", "parade-mean", "parade-attention", "parade-transformer",
         "parade-original", "longformer", "longformer-global", "qds", "bigbird", "keyb-bm25", "keyb-binb",
-        "keyb-parade5", "colbert", "icli-bm25", "icli-dot", "socialformer-node", "socialformer-edge",
+        "keyb-parade5", "keyb-maxp", "colbert", "icli-bm25", "icli-dot", "socialformer-node", "socialformer-edge",
         "sentence-maxp", "sentence-circles", "whole",
     }  # fmt: skip
 
@@ -247,3 +240,10 @@ def test_first_stages_rank_the_same_documents(name, backbone):
     run = build(compose_recipe(name)["first_stage"]).fit(documents).retrieve({"q": QUERY}, 10)
     assert set(run["q"]) <= set(TEXTS) - {"empty", "hollow"}
     assert "one" in run["q"]
+
+
+def test_keyb_maxp_is_maxp_over_fewer_windows(recipes, backbone):
+    every, one = (Recipe("keyb-maxp", backbone, [f"recipe.passages.k={k}"]).scores(*TEXTS) for k in (100, 1))
+    torch.testing.assert_close(every, recipes("maxp").scores(*TEXTS))
+    assert (one < every + 1e-5).all()
+    assert (one < every - 1e-3).any()

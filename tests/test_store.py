@@ -4,7 +4,8 @@ import signal
 
 import children
 import pytest
-from commands import EXPERIMENTS
+from lab.store import Store
+from lab.unfinished import Unfinished
 
 RANKING = {"q": {"d": 1.0}}
 VALUE = {"name": "a", "measures": {"RR@10": {"q": 1.0}}, "config": {}}
@@ -13,7 +14,8 @@ VALUE = {"name": "a", "measures": {"RR@10": {"q": 1.0}}, "config": {}}
 DIES = """
 import os, signal, sys
 from pathlib import Path
-from lab.store import Store, Unfinished, locked
+from lab.store import Store
+from lab.unfinished import Unfinished, locked
 
 folder = Path(sys.argv[1])
 
@@ -43,8 +45,7 @@ class Model:
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(str(EXPERIMENTS))
+def folder(tmp_path):
     return tmp_path / "test"
 
 
@@ -60,8 +61,6 @@ def die(folder, inside):
 def test_a_run_file_without_its_name_goes_and_those_of_other_runs_stay(folder):
     left = [name for name in die(folder, "run") if name.startswith(".a.0.run.gz.")]
     assert len(left) == 1
-    from lab.store import Store
-
     others = [".b.0.run.gz.abcd1234.part", ".a.01.json.abcd1234.part", ".a.0.json.bak"]  # b is being written just now
     for name in others:
         (folder / name).touch()
@@ -74,8 +73,6 @@ def test_a_run_file_without_its_name_goes_and_those_of_other_runs_stay(folder):
 def test_half_a_model_never_has_a_models_name(folder):
     assert ".unfinished/a.0/model/.tmpAb3dE6" in die(folder, "model")
     assert not (folder / "models").exists()
-    from lab.store import Unfinished
-
     unfinished = Unfinished(folder / ".unfinished" / "a.0", {"seed": 0})
     (folder / "models" / "a.0").mkdir(parents=True)
     (folder / "models" / "a.0" / "config.json").write_text("old")

@@ -7,6 +7,7 @@ from statistics import fmean, stdev
 import pytest
 import scipy.stats
 import torch
+from lab.by_query import in_figure
 from studies import ANIMALS, ROWS, study, times, value_of
 
 from socialgraph.data import read_run
@@ -183,9 +184,7 @@ def test_costs_are_those_of_the_first_seed(budget, tmp_path):
     assert (line["Seeds"], line["Training (s)"], line["s / document"]) == ("2", "100.0", "10.0")
 
 
-def test_a_figure_has_all_systems_or_of_many_the_chosen_ones(path):
-    from lab.by_query import in_figure
-
+def test_a_figure_has_all_systems_or_of_many_the_chosen_ones():
     names = {row: row.upper() for row in "abcdefghi"}
     few = dict(list(names.items())[:8])
     assert in_figure(few, ["b", "a"]) == list("ABCDEFGH")

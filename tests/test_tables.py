@@ -4,23 +4,14 @@ import csv
 import json
 import zipfile
 
-import children
 import pytest
-from commands import EXPERIMENTS, call, configured, typed_for_tales, write_tales
-from hydra import compose, initialize_config_dir
+from commands import call, configured, typed_for_tales, write_tales
+from hydra import compose
+from lab.comparison import Comparison, Line
+from lab.plan import composed, identity, table_rows
+from lab.report import Report
 
 from socialgraph.data import read_run
-
-
-@pytest.fixture(autouse=True)
-def _path(monkeypatch):
-    monkeypatch.syspath_prepend(str(EXPERIMENTS))
-
-
-@pytest.fixture
-def hydra():
-    with initialize_config_dir(str(EXPERIMENTS / "conf"), version_base="1.3"):
-        yield
 
 
 @pytest.fixture
@@ -128,10 +119,6 @@ def check_table(folder, parade):
 
 
 def test_seeds_are_averaged_query_by_query_and_significance_is_marked(hydra):
-    from lab.comparison import Comparison, Line
-    from lab.plan import table_rows
-    from lab.report import Report
-
     config = configured("table", "data.label=x")
     rows = {row.name: row for row in table_rows(config)}
 
@@ -164,8 +151,6 @@ def test_seeds_are_averaged_query_by_query_and_significance_is_marked(hydra):
 @pytest.mark.parametrize("table", ["table1", "table2"])
 @pytest.mark.parametrize("size", ["cpu", "gpu"])
 def test_every_row_is_something_to_type(hydra, table, size):
-    from lab.plan import composed, identity
-
     config = compose("table", [f"table={table}", f"size={size}"])
     seen = []
     for entries in config.table.groups.values():
@@ -182,19 +167,11 @@ def test_every_row_is_something_to_type(hydra, table, size):
     assert all(one.to in str(config.table.groups) for one in config.table.differences)
 
 
-def test_the_command(tales, tmp_path):
-    def typed(*arguments):
-        return children.run(EXPERIMENTS / "table.py", *arguments, f"hydra.run.dir={tmp_path / 'out'}", cwd=tmp_path)
-
-    done = typed(*tales, "rows=[bm25]")
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert "| BM25 | - | - | " in done.stdout
-    done = typed("--help")
-    for words in ("rows=[parade,socialformer-edge] seeds=[0,1,2]", "size: cpu, gpu", "recipe: bigbird, bm25"):
-        assert words in done.stdout
-    done = typed(*tales, "table=table2", "rows=[bm25]")
-    assert done.returncode == 1
-    assert "error: table2 has no row 'bm25'; there are: parade, socialformer-edge, " in done.stderr.splitlines()[-1]
+def test_the_command(tales, tmp_path, capsys):
+    make(tmp_path, "table1", *tales, "rows=[bm25]")
+    assert "| BM25 | - | - | " in capsys.readouterr().out
+    with pytest.raises(SystemExit, match=r"^error: table2 has no row 'bm25'; there are: parade, socialformer-edge, "):
+        make(tmp_path, "table2", *tales, "rows=[bm25]")
 
 
 def test_a_folder_is_kept_as_one_file(tales, tmp_path):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from commands import WORDS, typed_for_tales, write_tales
+from test_help import HELP
 
 ROOT = Path(__file__).parents[1]
 
@@ -118,11 +119,9 @@ def test_it_works_without_the_repository(installed, tmp_path):
 
 @pytest.mark.parametrize("command", ["run", "compare"])
 def test_its_experiments_explain_themselves(called, command, tmp_path):
-    here = subprocess.run([sys.executable, ROOT / "experiments" / f"{command}.py", "--help"], cwd=tmp_path,
-        capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)})  # fmt: skip
     there = called(command, "--help")
-    assert (there.returncode, there.stdout) == (0, here.stdout), there.stderr
-    assert "socialformer-edge" in there.stdout
+    assert (there.returncode, there.stderr) == (0, "")
+    assert [word for word in HELP[f"{command}.py"] if word not in there.stdout] == []
     wrong = called(command, "sed=1")
     assert (wrong.returncode, wrong.stderr) == (1, "error: no option is called sed; did you mean seed?\n")
     assert not list(tmp_path.iterdir())
@@ -132,7 +131,7 @@ def test_its_experiments_write_where_they_are_called(called, installed, tmp_path
     tales = tmp_path / "tales"
     write_tales(tales)
     (tales / "evidence.tsv").write_text(
-        "qid\tdoc_id\tstart_tok\tend_tok\n" + "".join(f"q-{word}\td-{word}\t4\t8\n" for word in WORDS)
+        "qid\tdoc_id\tstart_tok\tend_tok\n" + "".join(f"q-{word}\t{word}\t4\t8\n" for word in WORDS)
     )
     before = set(installed.rglob("*"))
     typed = [*typed_for_tales(tales), "document_length=64"]

@@ -10,21 +10,24 @@ from socialgraph.partition import EdgeCircles, Windows
 OPTIONS = {"learning_rate": 2e-3, "per_device_train_batch_size": 4, "use_cpu": True, "disable_tqdm": True}
 
 
+def task_for(bert, length=25, edges=True):
+    """Return a split and a builder: documents about one word each; the query is the word."""
+    texts = [f"w{i} " * 5 + " ".join(f"w{(100 + i + j) % 195}" for j in range(length - 5)) for i in range(8)]
+    documents = {f"d{i}": Document(f"d{i}", text) for i, text in enumerate(texts)}
+    queries, grades = {f"q{i}": f"w{i}" for i in range(8)}, {f"q{i}": {f"d{i}": 1} for i in range(8)}
+    split = Split(queries, grades, {query: dict.fromkeys(documents, 1.0) for query in queries})
+    tokens = Tokens(str(bert))
+    statistics = TermStatistics.of(tokens, documents)
+    if not edges:
+        return split, GraphBuilder(documents, tokens, statistics, passages=Windows(8))
+    social = SocialEdges([StaticDistance(), DynamicDistance()])
+    return split, GraphBuilder(documents, tokens, statistics, social, EdgeCircles(k=2, max_size=64), Windows(16))
+
+
 @pytest.fixture
 def task(tiny_bert):
-    """Documents about one word each; the query is the word."""
-    folder, _ = tiny_bert
-    documents = {
-        f"d{i}": Document(f"d{i}", f"w{i} " * 5 + " ".join(f"w{100 + i + j}" for j in range(20))) for i in range(8)
-    }
-    queries = {f"q{i}": f"w{i}" for i in range(8)}
-    split = Split(
-        queries, {f"q{i}": {f"d{i}": 1} for i in range(8)}, {q: dict.fromkeys(documents, 1.0) for q in queries}
-    )
-    tokens = Tokens(folder)
-    statistics = TermStatistics.of(tokens, documents)
-    edges = SocialEdges([StaticDistance(), DynamicDistance()])
-    return folder, split, GraphBuilder(documents, tokens, statistics, edges, EdgeCircles(k=2), Windows(16))
+    """Return the folder of a BERT, a split and a builder."""
+    return tiny_bert[0], *task_for(tiny_bert[0])
 
 
 def assert_same(state, other):

@@ -1,12 +1,13 @@
 """What tests of comparisons share: a user's folder with classes of their own, and what is typed for a tiny budget."""
 
 import csv
-import json
 import sys
 from pathlib import Path
 
 import pytest
-from commands import EXPERIMENTS, call
+from commands import call, configuration
+from lab.overrides import as_option
+from tales import write_collection
 
 MY_MODULE = '''
 import torch
@@ -67,22 +68,23 @@ def a_function():
 
 
 @pytest.fixture
+def hydra():
+    """Let a test compose configurations of experiments/."""
+    with configuration():
+        yield
+
+
+@pytest.fixture
 def workshop(tmp_path, tiny_bert, monkeypatch):
     """A user's folder with a module and a collection; return what is typed for a tiny budget."""
-    monkeypatch.syspath_prepend(str(EXPERIMENTS))
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.chdir(tmp_path)
     monkeypatch.delitem(sys.modules, "my_module", raising=False)
     (tmp_path / "my_module.py").write_text(MY_MODULE)
-    folder = tmp_path / "tales"
-    folder.mkdir()
-    with open(folder / "corpus.jsonl", "w") as corpus:
-        for d in range(12):
-            text = " ".join(f"w{(7 * d + i * i) % 60}" for i in range(60))
-            corpus.write(json.dumps({"doc_id": f"d{d}", "text": text}) + "\n")
-    for split, part in (("train", range(3)), ("dev", range(3, 5)), ("test", range(5, 12))):
-        (folder / f"queries.{split}.tsv").write_text("".join(f"q{d}\tw{(7 * d) % 60} w{d} w1\n" for d in part))
-        (folder / f"qrels.{split}.txt").write_text("".join(f"q{d} 0 d{d} 1\n" for d in part))
+    folder, names = tmp_path / "tales", [f"d{d}" for d in range(12)]
+    texts = {name: " ".join(f"w{(7 * d + i * i) % 60}" for i in range(60)) for d, name in enumerate(names)}
+    queries = {name: f"w{(7 * d) % 60} w{d} w1" for d, name in enumerate(names)}
+    write_collection(folder, texts, queries, train=names[:3], dev=names[3:5], test=names[5:])
     return [
         "data=folder", f"data.path={folder}", "data.label=tales", f"model.backbone={tiny_bert[0]}", "window=16",
         "document_length=48", "trainer.groups=1", "trainer.negatives=1", "trainer.bf16=false",
@@ -92,8 +94,6 @@ def workshop(tmp_path, tiny_bert, monkeypatch):
 
 def compare(*typed):
     """Call what the command calls; return the folder of results."""
-    from lab.overrides import as_option
-
     call("compare", "level=training", *as_option(typed))
     (name,) = [one.split("=")[1] for one in typed if one.startswith("name=")] or ["compare"]
     return Path("experiments/results/tales/test") / name

@@ -10,7 +10,7 @@ A run passes through five files:
     <command>.py -> plan: rows and runs, what one depends on
                  -> execute: one after the other here, or elsewhere by a launcher of Hydra;
                              a run is loaded (task), put together (recipe), trained, re-ranked, measured (outcome)
-                 -> store: finished runs, what is there of unfinished ones, locks
+                 -> store: finished runs (unfinished: what is there of the others, locks)
                  -> report: columns, significance, Markdown, LaTeX, CSV
 """
 

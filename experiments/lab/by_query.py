@@ -10,13 +10,11 @@ from omegaconf import DictConfig
 
 from lab.comparison import Comparison, Line
 from lab.report import csv_text, markdown_line
-from lab.store import write_text
+from lab.store import write_figure, write_text
 from lab.task import Task
 from socialgraph.data import Collection, Tokens
 from socialgraph.data.evidence import evidence_of, read_flags
-from socialgraph.data.files import atomic_write
 from socialgraph.inspect.by_length import Bucket, draw_by_length, measures_by_length
-from socialgraph.ranking import processes
 
 #: systems that a figure holds; of more, those in ``drawn``
 MOST = 8
@@ -72,8 +70,8 @@ def unique_names(lines: Sequence[Line]) -> dict[str, str]:
 def sections_of(of: Comparison, run: DictConfig, task: Task, split: str, names: dict[str, str]) -> list[Section]:
     """Return the first measure by length, by where the evidence starts, and by whether the question is anchored."""
     measured = {names[line.row.name]: line.measures()[of.measures[0]] for line in of.lines}
-    queries, qrels = list(next(iter(measured.values()))), task.collection[split].qrels
-    relevant = {query: [d for d, grade in qrels[query].items() if grade > 0] for query in queries}
+    queries = list(next(iter(measured.values())))
+    relevant = {query: task.collection[split].relevant(query) for query in queries}
     folder = run.data.get("path", ".")
     evidence, flags = evidence_of(run.data.label, task.collection, folder), read_flags(folder)
     starts = {q: evidence[q].start for q in queries if q in evidence and evidence[q].document_id in relevant[q]}
@@ -117,17 +115,7 @@ def in_figure(names: dict[str, str], drawn: Sequence[str]) -> list[str]:
 
 def draw(section: Section, shown: Sequence[str], measure: str, name: str, folder: Path) -> None:
     """Write a section's figure: some systems, Figure 6's form."""
-    only = [
-        replace(
-            bucket,
-            means={s: bucket.means[s] for s in shown if s in bucket.means},
-            errors={s: bucket.errors[s] for s in shown if s in bucket.errors},
-        )
-        for bucket in section.buckets
-    ]
-    if not processes.is_first() or not any(bucket.means for bucket in only):
-        return
-    figure = draw_by_length(only, measure, f"{name}; lines: one standard error over queries")
-    figure.axes[0].set_xlabel(section.axis, size=9)
-    with atomic_write(folder / f"{section.name}.png", "wb") as file:
-        figure.savefig(file, format="png", dpi=100)
+    if any(system in bucket.means for bucket in section.buckets for system in shown):
+        note = f"{name}; lines: one standard error over queries"
+        figure = draw_by_length(section.buckets, measure, note, shown, section.axis)
+        write_figure(folder / f"{section.name}.png", figure, dpi=100)

@@ -101,15 +101,15 @@ def interval_columns(of: Comparison) -> list[Column]:
 def gain_columns(of: Comparison) -> list[Column]:
     """Return the first measure's difference from the reference, in its own units, with its interval."""
 
-    def found(line: Line) -> TTest | None:
+    def test(line: Line) -> TTest | None:
         return of.difference(line, of.measures[0])
 
     def difference(line: Line) -> float | None:
-        test = found(line)
-        return None if test is None else test.difference
+        tested = test(line)
+        return None if tested is None else tested.difference
 
     shown = "{0.difference:+.3f} ({0.interval[0]:+.3f} to {0.interval[1]:+.3f})".format
-    page = Column(f"Δ {of.measures[0]} (95 %)", found, shown, where="page")
+    page = Column(f"Δ {of.measures[0]} (95 %)", test, shown, where="page")
     return [page, Column(f"Δ {of.measures[0]}", difference, where="csv"), *interval_columns(of)[1:]]
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from omegaconf import DictConfig
+from torch_geometric.data import Batch
 from tqdm import tqdm
 
 from lab.plan import Run
@@ -51,26 +53,23 @@ def try_graph(run: Run, tasks: Tasks) -> None:
 
 def sampled_pairs(split: Split, amount: int) -> list[Pair]:
     """Return some candidates of a split, those with the lowest hash, the same for all systems."""
-    pairs = [
-        (query_id, split.queries[query_id], document)
-        for query_id, scores in (split.candidates or {}).items()
-        for document in scores
-    ]
-    return sorted(pairs, key=lambda pair: hash_fraction(f"{pair[0]} {pair[2]}"))[:amount]
+    return sorted(pairs_of(split), key=lambda pair: hash_fraction(f"{pair[0]} {pair[2]}"))[:amount]
+
+
+def pairs_of(split: Split) -> list[Pair]:
+    """Return each query of a split with each of its candidates."""
+    return [(query, split.queries[query], d) for query, scores in (split.candidates or {}).items() for d in scores]
 
 
 def graph_seconds(builder: GraphBuilder, pairs: Sequence[Pair], token_budget: int) -> float:
     """Return the seconds for each graph, in batches as in re-ranking, nothing known of the pairs before."""
     cache, builder.cache = builder.cache, WeightCache()
-    parts = list(in_batches(builder, pairs, token_budget))
-    began = time.perf_counter()
-    for part in parts:
-        builder(part)
-    if builder.device.type == "cuda":
-        torch.cuda.synchronize()
-    seconds = time.perf_counter() - began
+    spent: dict[str, float] = {}
+    for part in in_batches(builder, pairs, token_budget):
+        with timed(spent, "graph"):
+            builder(part)
     builder.cache = cache
-    return seconds / max(1, len(pairs))
+    return spent.get("graph", 0.0) / max(1, len(pairs))
 
 
 def in_batches(builder: GraphBuilder, pairs: Sequence[Pair], token_budget: int) -> Iterator[list[Pair]]:
@@ -80,6 +79,32 @@ def in_batches(builder: GraphBuilder, pairs: Sequence[Pair], token_budget: int) 
     ordered = sorted(pairs, key=lambda pair: -length[pair[2]])
     for part in batches([length[document] for _, _, document in ordered], token_budget):
         yield ordered[part.start : part.stop]
+
+
+def drawn(
+    builder: GraphBuilder, pairs: Sequence[Pair], token_budget: int, title: str, spent: dict[str, float]
+) -> Iterator[tuple[list[Pair], Batch]]:
+    """Yield all pairs and their graphs, batch by batch; ``spent["graph"]`` grows by the seconds of edges and circles.
+
+    What BERT reads for the edges is not in these seconds.
+    """
+    with tqdm(total=len(pairs), desc=title, unit="doc", leave=False, disable=None) as bar:
+        for batch in in_batches(builder, pairs, token_budget):
+            weighed = builder.weighed(builder.read(batch))
+            with timed(spent, "graph"):
+                graph = builder.draw(weighed)
+            yield batch, graph
+            bar.update(len(batch))
+
+
+@contextmanager
+def timed(spent: dict[str, float], name: str) -> Iterator[None]:
+    """Add the seconds of a block, the GPU's work included, to those of a name."""
+    began = time.perf_counter()
+    yield
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    spent[name] = spent.get(name, 0.0) + time.perf_counter() - began
 
 
 def _defined(value: float | None) -> float | None:

@@ -26,8 +26,9 @@ from lab.options.classes import check_parts
 from lab.outcome import Outcome, Ranked
 from lab.plan import Run, by_row
 from lab.recipe import Recipe, check_own_classes, check_training, device, rerank, train
-from lab.store import Store, Unfinished, file_name, locked
+from lab.store import Store, file_name
 from lab.task import Task, Tasks, made, rank_by_first_stage
+from lab.unfinished import Unfinished, locked
 from socialgraph import ranking
 from socialgraph.data import TrainingGroups, WeightCache
 from socialgraph.errors import OutputError

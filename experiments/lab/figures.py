@@ -16,11 +16,10 @@ from lab.command import CONF
 from lab.comparison import per_query
 from lab.plan import composed
 from lab.recipe import partition
-from lab.store import Store, file_name, versions, write_json
+from lab.store import Store, file_name, versions, write_figure, write_json
 from lab.task import made
 from socialgraph.data import Collection, GraphBuilder, TermStatistics, Tokens, WeightCache
 from socialgraph.data.collection import hash_fraction
-from socialgraph.data.files import atomic_write
 from socialgraph.edges import SocialEdges
 from socialgraph.errors import InputError, OptionError
 from socialgraph.inspect.by_length import draw_by_length, measures_by_length
@@ -116,7 +115,7 @@ def draw_figure6(chosen: argparse.Namespace) -> Drawn:
     for row in chosen.rows.split(","):
         name, values = measured(store, row, chosen.measure, qrels, collection.name)
         measures[row if name in measures else name] = values
-    relevant = {query: [d for d, grade in qrels[query].items() if grade > 0] for query in values}
+    relevant = {query: collection[split].relevant(query) for query in values}
     buckets = measures_by_length(measures, lengths_of(relevant, collection, config.backbone), chosen.bounds)
     for bucket in buckets:
         means = ", ".join(f"{system} {mean:.3f}" for system, mean in bucket.means.items())
@@ -150,10 +149,9 @@ def measured(
 DRAW = {"4": draw_figure4, "5": draw_figure5, "6": draw_figure6}
 
 
-def write_figure(figure: Figure, numbers: dict[str, Any], chosen: argparse.Namespace) -> None:
+def write(figure: Figure, numbers: dict[str, Any], chosen: argparse.Namespace) -> None:
     """Write a picture and its numbers, each whole or not at all."""
-    with atomic_write(chosen.output, "wb") as file:
-        figure.savefig(file, format=chosen.output.suffix[1:], dpi=chosen.dpi)
+    write_figure(chosen.output, figure, chosen.dpi)
     write_json(chosen.output.with_suffix(".json"), numbers | {"versions": versions()})
     print(f"written: {chosen.output} and {chosen.output.with_suffix('.json')}")
 
@@ -191,9 +189,8 @@ def relevant_pairs(collection: Collection, config: DictConfig, tokens: Tokens) -
     split = collection[config.data.splits.test]
     first: dict[str, str] = {}  # document -> query
     for query in sorted(split.queries, key=hash_fraction):
-        for document, grade in split.qrels.get(query, {}).items():
-            if grade > 0:
-                first.setdefault(document, query)
+        for document in split.relevant(query):
+            first.setdefault(document, query)
     lengths = tokens.lengths(list(first), collection.documents)
     pairs = [
         (query, split.queries[query], document)

@@ -8,8 +8,8 @@ from typing import Any
 
 from omegaconf import DictConfig
 
-from lab.store import Training
 from lab.task import Task
+from lab.unfinished import Training
 from socialgraph import ranking
 from socialgraph.data.collection import Run as Ranking
 

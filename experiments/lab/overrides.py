@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -86,32 +85,21 @@ def overrides(key: str, value: str) -> list[str]:
 def own_partition(name: str) -> list[str]:
     """Return the overrides for a partition by module and class; of the default's options it gets those it takes."""
     from socialgraph.partition import Partition
+    from socialgraph.recipes.classes import imported
 
-    own("partition", name, Partition)
+    imported(name, Partition, option="partition=")
     return [f"partition._target_={name}"]
 
 
 def own_edges(name: str) -> list[str]:
     """Return the overrides for edges by module and class: a pattern alone in SocialEdges, or a sampler as it is."""
     from socialgraph.edges import EdgeSampler, Pattern
+    from socialgraph.recipes.classes import imported
 
-    kind = own("edges", name, Pattern, EdgeSampler)
-    if issubclass(kind, Pattern):
+    kind = imported(name, Pattern, EdgeSampler, option="edges=")
+    if isinstance(kind, type) and issubclass(kind, Pattern):
         return ["edges=random", "~edges.patterns.uniform", f"+edges.patterns.own._target_={name}"]
     options = inspect.signature(kind).parameters
     left_out = [f"~edges.{option}" for option in ("patterns", "weights", "sparsity") if option not in options]
     return ["edges=random", f"edges._target_={name}", *left_out]
 
-
-def own(key: str, name: str, *kinds: type) -> type[Any]:
-    """Return a class of the user's own by its dotted name.
-
-    Raises:
-        OptionError: there is none, or it is of another kind.
-    """
-    from socialgraph.recipes.build import class_named
-
-    try:
-        return class_named(name, *kinds)
-    except OptionError as error:
-        raise OptionError(f"{key}={error}") from error

@@ -57,7 +57,7 @@ class Run:
         name = f"{self.row.name}{'-' if self.kind else ''}{self.kind}.{self.seed}"
         return file_name(name, also=",=")  # a row may be called partition=edge,partition.k=2
 
-    def found(self) -> dict[str, tuple[dict[str, Any] | None, str]]:
+    def stored(self) -> dict[str, tuple[dict[str, Any] | None, str]]:
         """Return, for each test split, what is stored of it, and why it must be executed if nothing is."""
         return {
             split: Store(folder).find(self.name, self.identities[split])
@@ -66,11 +66,11 @@ class Run:
 
     def reason(self) -> str | None:
         """Return why it must be executed; None if it is finished."""
-        return next((reason for value, reason in self.found().values() if value is None), None)
+        return next((reason for value, reason in self.stored().values() if value is None), None)
 
     def finished(self) -> dict[str, dict[str, Any]] | None:
         """Return its JSON for each test split, or None."""
-        values = {split: value for split, (value, _) in self.found().items() if value is not None}
+        values = {split: value for split, (value, _) in self.stored().items() if value is not None}
         return values if len(values) == len(self.folders) else None
 
 

@@ -15,8 +15,8 @@ from lab.comparison import Comparison, Line
 from lab.plan import Run
 from lab.product import OPEN
 from lab.recipe import Recipe
+from lab.store import write_figure
 from lab.task import Tasks
-from socialgraph.data.files import atomic_write
 from socialgraph.inspect import draw
 from socialgraph.ranking import processes
 
@@ -38,11 +38,11 @@ def draw_graph(run: Run, tasks: Tasks, path: Path) -> None:
     builder = Recipe(run.config.recipe).builder(run.config, task)
     builder.keep_edges = True  # a picture shows them
     query_id, scores = next(iter((test.candidates or {}).items()))
-    relevant = [document for document in scores if test.qrels.get(query_id, {}).get(document, 0) > 0]
+    relevant = [document for document in scores if document in test.relevant(query_id)]
     document, query = [*relevant, *scores][0], test.queries[query_id]
     graph = builder([(query_id, query, document)]).to("cpu")[0]
     title = f"How {document} looks to the query \u201c{query}\u201d"
-    draw(graph, builder.tokens.words(graph.input_ids), title=title).savefig(path, dpi=150)
+    write_figure(path, draw(graph, builder.tokens.words(graph.input_ids), title=title), dpi=150)
 
 
 def draw_quality_and_cost(of: Comparison, path: Path) -> None:
@@ -77,18 +77,17 @@ def draw_quality_and_cost(of: Comparison, path: Path) -> None:
             arrowprops={"arrowstyle": "-", "color": "#BBBBBB", "linewidth": 0.6, "relpos": (0, 0.5)},
             annotation_clip=False, zorder=1,
         )  # fmt: skip
-    with atomic_write(path, "wb") as file:
-        figure.savefig(file, format="png", dpi=150)
+    write_figure(path, figure, dpi=150)
 
 
 def curves(of: Comparison) -> dict[str, list[Line]]:
     """Return the lines that differ in ``partition.k`` alone, by what they are called; none if k is not varied."""
-    found: dict[str, list[Line]] = {}
+    strategies: dict[str, list[Line]] = {}
     for line in of.lines:
         name, k = without_k(line)
         if k not in (None, "null"):
-            found.setdefault(name, []).append(line)
-    return found if any(len(lines) > 1 for lines in found.values()) else {}
+            strategies.setdefault(name, []).append(line)
+    return strategies if any(len(lines) > 1 for lines in strategies.values()) else {}
 
 
 def without_k(line: Line) -> tuple[str, str | None]:
@@ -132,8 +131,7 @@ def draw_quality_and_sequences(of: Comparison, path: Path) -> None:
     figure.supxlabel("sequences for each document", size=9)
     handles, names = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside upper center", ncols=3, frameon=False, fontsize=8)
-    with atomic_write(path, "wb") as file:
-        figure.savefig(file, format="png", dpi=130)
+    write_figure(path, figure, dpi=130)
 
 
 def milliseconds(line: Line) -> float:

@@ -22,7 +22,7 @@ from lab.overrides import OPEN, overrides
 from lab.plan import Row
 from socialgraph.errors import OptionError
 from socialgraph.ranker_files import tables
-from socialgraph.recipes.build import BACKBONE
+from socialgraph.recipes.classes import BACKBONE
 
 
 def product_rows(varied: Sequence[str], fixed: Sequence[str]) -> list[Row]:

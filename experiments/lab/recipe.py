@@ -13,8 +13,9 @@ from torch.utils.data import Subset
 
 from lab.options.classes import check_arguments, check_parts
 from lab.outcome import Ranked
-from lab.store import Training, file_name
+from lab.store import file_name
 from lab.task import Task
+from lab.unfinished import Training
 from socialgraph import ranking
 from socialgraph.data import GraphBuilder, Split, TrainingGroups, WeightCache
 from socialgraph.edges import SocialEdges

@@ -103,18 +103,13 @@ def sampled(
         query_id: {document: scores[document] for document in ranked(scores)[:depth]}
         for query_id, scores in (split.candidates or {}).items()
     }
-    queries = [query for query in split.queries if not answerable or has_relevant(split, query, candidates)]
+    queries = [q for q in split.queries if not answerable or candidates.get(q, {}).keys() & split.relevant(q)]
     chosen = set(sorted(queries, key=hash_fraction)[skipped:][:amount])
     return Split(
         {query_id: text for query_id, text in split.queries.items() if query_id in chosen},
         {query_id: grades for query_id, grades in split.qrels.items() if query_id in chosen},
         {query_id: scores for query_id, scores in candidates.items() if query_id in chosen},
     )
-
-
-def has_relevant(split: Split, query_id: str, candidates: Ranking) -> bool:
-    """Whether a query's candidates hold a document that is relevant to it."""
-    return any(split.qrels.get(query_id, {}).get(document, 0) > 0 for document in candidates.get(query_id, {}))
 
 
 def rank_by_first_stage(retriever: Retriever, collection: Collection, split: Split) -> Ranking:

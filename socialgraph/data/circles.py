@@ -36,10 +36,10 @@ def compose(
     layout = edge_index, batch, batch_size, edge_weight
     given = {"edge_index": edge_index, "batch": batch, "edge_weight": edge_weight}
 
-    def found(partition: Partition) -> tuple[Tensor, Tensor]:
+    def answer(partition: Partition) -> tuple[Tensor, Tensor]:
         return checked(partition, lambda: partition(*layout), batch, given, lambda number: f"document {number}")
 
-    return side_by_side(batch, *(None if x is None else found(x) for x in (passages, circles)))
+    return side_by_side(batch, *(None if x is None else answer(x) for x in (passages, circles)))
 
 
 def side_by_side(
@@ -47,10 +47,10 @@ def side_by_side(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return what :func:`compose` does, of what two partitions have returned."""
     indices, leaders, masks = [batch.new_empty(2, 0)], [batch.new_empty(0)], [batch.new_empty(0, dtype=torch.bool)]
-    for found, is_passage in ((passages, True), (circles, False)):
-        if found is None:
+    for answer, is_passage in ((passages, True), (circles, False)):
+        if answer is None:
             continue
-        index, leader = found
+        index, leader = answer
         before = sum(x.numel() for x in leaders)
         indices.append(torch.stack([index[0], index[1] + before]))
         leaders.append(leader)

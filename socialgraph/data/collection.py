@@ -142,6 +142,10 @@ class Split:
         """Whether there are candidates; unlike `candidates` this loads nothing."""
         return self._candidates is not None
 
+    def relevant(self, query_id: str) -> list[str]:
+        """Return the documents with a grade of 1 or more for a query, in the order of the judgements."""
+        return [doc_id for doc_id, grade in self.qrels.get(query_id, {}).items() if grade >= 1]
+
     def with_candidates(self, run: Run) -> Split:
         """Return a copy of this split with other candidates."""
         return Split(self._queries, self._qrels, run)

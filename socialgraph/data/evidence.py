@@ -11,12 +11,13 @@ from weakref import WeakKeyDictionary
 from socialgraph.backbone import load_tokenizer
 from socialgraph.data.collection import Collection, Document
 from socialgraph.data.files import decoded, numbered_lines
+from socialgraph.data.tokens import Tokens
 from socialgraph.errors import InputError
 
 #: whose word pieces the places count: those of BERT, uncased
 COUNTED_BY = "minilm"
 #: that of a collection, which takes seconds to find and is asked for by every run and table
-_FOUND: WeakKeyDictionary[Collection, dict[str, Evidence]] = WeakKeyDictionary()
+_OF_PYDOCS: WeakKeyDictionary[Collection, dict[str, Evidence]] = WeakKeyDictionary()
 
 
 class Evidence(NamedTuple):
@@ -25,6 +26,11 @@ class Evidence(NamedTuple):
     document_id: str
     start: int
     end: int
+
+    def in_full_text(self, document: Document, tokens: Tokens) -> Evidence:
+        """Return the same place in word pieces of title and text, as the document is read."""
+        before = tokens.whole_length(document.title)
+        return Evidence(self.document_id, self.start + before, self.end + before)
 
 
 def read_evidence(folder: str | Path) -> dict[str, Evidence]:
@@ -50,18 +56,14 @@ def evidence_of(name: str, collection: Collection, folder: str | Path) -> dict[s
     """Return where the evidence of each question stands, in word pieces of the text: of pydocs, or of a folder."""
     if name != "pydocs":
         return read_evidence(folder)
-    if collection not in _FOUND:
-        _FOUND[collection] = pydocs_evidence(collection)
-    return _FOUND[collection]
+    if collection not in _OF_PYDOCS:
+        _OF_PYDOCS[collection] = pydocs_evidence(collection)
+    return _OF_PYDOCS[collection]
 
 
 def pydocs_evidence(collection: Collection) -> dict[str, Evidence]:
     """Return where each question's docstring stands in its module: query ids are the names that stand before it."""
-    tokenizer = load_tokenizer(COUNTED_BY)
-
-    def size(text: str) -> int:
-        return len(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
-
+    size = Tokens(COUNTED_BY).whole_length
     places = {}
     for split in collection.splits.values():
         for query_id, grades in split.qrels.items():

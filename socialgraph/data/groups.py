@@ -54,7 +54,7 @@ class TrainingGroups(torch.utils.data.Dataset[Group]):
         self.others: dict[str, list[str]] = {}
         for query_id in split.queries:
             grades = split.qrels.get(query_id, {})
-            positive = sorted(document for document, grade in grades.items() if grade > 0)
+            positive = sorted(split.relevant(query_id))
             other = [document for document in candidates.get(query_id, {}) if grades.get(document, 0) <= 0]
             if positive and other:
                 self.positives[query_id], self.others[query_id] = positive, other

@@ -154,16 +154,16 @@ def _judged(source: _Source, qrels: str | None, documents: HubDocuments) -> dict
     else:
         other = _Source(qrels or f"{source.dataset_id}-qrels")
         parts = other.splits(other.configs[0])
-    found: dict[str, Qrels] = {}
+    judgements: dict[str, Qrels] = {}
     for split, names in _SPLITS.items():
         for name in names:
             if name in parts:
-                found[split] = _qrels(f"{source.dataset_id}, qrels, {name}", parts[name], documents)
+                judgements[split] = _qrels(f"{source.dataset_id}, qrels, {name}", parts[name], documents)
                 break
-    if not found:
+    if not judgements:
         there = ", ".join(parts)
         raise InputError(f"{source.dataset_id}: the judgements have no split train, dev or test, only {there}")
-    return found
+    return judgements
 
 
 def _queries(dataset_id: str, rows: Any) -> Queries:

@@ -56,14 +56,14 @@ class PassageBM25:
         hit = place < asked.numel()
         hit[hit.clone()] = asked[place[hit]] == word[hit]
         pair, count = torch.unique(circle[hit] * asked.numel() + place[hit], return_counts=True)
-        found, term = pair // max(asked.numel(), 1), pair % max(asked.numel(), 1)
+        passage, term = pair // max(asked.numel(), 1), pair % max(asked.numel(), 1)
 
         mean = scatter(size, document, dim_size=graph.query_length.numel(), reduce="mean")[document]
         norm = self.k1 * (1 - self.b + self.b * size / mean)
         tf = count.double()
-        score = self._idf(asked % vocabulary, statistics)[term] * tf * (self.k1 + 1) / (tf + norm[found])
+        score = self._idf(asked % vocabulary, statistics)[term] * tf * (self.k1 + 1) / (tf + norm[passage])
         # Summed in float64, so that equal circles get equal scores in whatever order the device adds.
-        return scatter(score, found, dim_size=document.numel(), reduce="sum").float()
+        return scatter(score, passage, dim_size=document.numel(), reduce="sum").float()
 
     @staticmethod
     def _idf(ids: Tensor, statistics: TermStatistics) -> Tensor:

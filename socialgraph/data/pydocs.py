@@ -295,7 +295,7 @@ def _holders(sentences: Iterable[str], texts: dict[str, str]) -> dict[str, set[s
     by_head: dict[tuple[str, ...], list[str]] = {}
     for sentence in sentences:
         by_head.setdefault(tuple(_words(_folded(sentence))[:4]), []).append(sentence)
-    holders: dict[str, set[str]] = {sentence: set() for found in by_head.values() for sentence in found}
+    holders: dict[str, set[str]] = {sentence: set() for alike in by_head.values() for sentence in alike}
     for doc_id, text in texts.items():
         words = _words(text)
         for head in set(zip(words, words[1:], words[2:], words[3:], strict=False)) & by_head.keys():

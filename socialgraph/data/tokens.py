@@ -136,6 +136,10 @@ class Tokens:
             lengths[some] = [len(pieces) for pieces in self._tokenised([ids[i] for i in some], documents)]
         return lengths.tolist()
 
+    def whole_length(self, text: str) -> int:
+        """Return the number of word pieces of a text, however much of it is read."""
+        return len(self._encode([text])[0])
+
     def words(self, ids: Tensor) -> list[str]:
         """Return the word pieces as text, one for each id."""
         words: list[str] = self.tokenizer.convert_ids_to_tokens(ids.tolist())

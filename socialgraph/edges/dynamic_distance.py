@@ -53,8 +53,8 @@ class DynamicDistance(Centrality):
         size = 1 << (2 * width - 2).bit_length()  # what wraps around does not reach the places that are read
         product = torch.fft.irfft(torch.fft.rfft(heads, size) * torch.fft.rfft(kernel, size), size)
         total = torch.round(product[:, width - 1 : 2 * width - 1])[inside]
-        found = scatter(match.double(), batch, dim_size=ptr.numel() - 1).clamp(min=1)
-        return total / found[batch] * 2.0**-24
+        matches = scatter(match.double(), batch, dim_size=ptr.numel() - 1).clamp(min=1)
+        return total / matches[batch] * 2.0**-24
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(p={self.p})"

@@ -66,14 +66,14 @@ def fused(device: torch.device, terms: int) -> Callable[..., tuple[Tensor, Tenso
         [1024.0 * random(documents, columns) for _ in range(terms)],
     )  # fmt: skip
     try:
-        found = kernel(*example)
+        out = kernel(*example)
     except torch.OutOfMemoryError:
         raise
     except Exception as error:  # whatever a compiler may say
         why = str(error).strip().split("\n")[0] or type(error).__name__
     else:
         # Sums are rounded in another order. A wrong coin is off by millions.
-        if all(torch.allclose(x, y, rtol=0.0, atol=64.0) for x, y in zip(found, coin_distances(*example), strict=True)):
+        if all(torch.allclose(x, y, rtol=0.0, atol=64.0) for x, y in zip(out, coin_distances(*example), strict=True)):
             return kernel
         why = "it does not do what its parts do"
     warnings.warn(f"coins are tossed without a fused kernel, which is slower ({why})", stacklevel=2)

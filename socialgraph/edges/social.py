@@ -90,8 +90,8 @@ class SocialEdges(EdgeSampler):
         factor = scale(mean, mean.lengths * (mean.lengths - 1) * density)
         if check and not math.isfinite(factor.sum()):
             refuse_sums(patterns.values(), parts, graph)
-        nobody = LowRank(batch, ptr, constant=one)  # speaks where all patterns abstain
-        return mix([mean, nobody], [factor, torch.where(factor > 0, 0.0, density)])
+        constant_part = LowRank(batch, ptr, constant=one)  # speaks where all patterns abstain
+        return mix([mean, constant_part], [factor, torch.where(factor > 0, 0.0, density)])
 
     @torch.no_grad()
     def forward(self, graph: Data) -> tuple[Tensor, Tensor]:

@@ -11,7 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from socialgraph.errors import InputError, OptionError
-from socialgraph.inspect.figure import GREY, PALETTE
+from socialgraph.inspect.marks import GREY, PALETTE
 
 #: word pieces at which a new bucket begins (Socialformer, section 5.4)
 BOUNDS = (512, 1024, 2048)
@@ -68,7 +68,13 @@ def measures_by_length(
     return buckets
 
 
-def draw_by_length(buckets: Sequence[Bucket], measure: str, note: str = "") -> Figure:
+def draw_by_length(
+    buckets: Sequence[Bucket],
+    measure: str,
+    note: str = "",
+    shown: Sequence[str] | None = None,
+    axis: str = "word pieces of the relevant document",
+) -> Figure:
     """Draw measures by document length (Socialformer's Figure 6).
 
     A group of bars for each bucket of :func:`measures_by_length`, a bar for each system: its mean, and a line of one
@@ -78,11 +84,14 @@ def draw_by_length(buckets: Sequence[Bucket], measure: str, note: str = "") -> F
         buckets: at least one.
         measure: what the values are.
         note: a line below the figure.
+        shown: the systems that get bars, in this order; None: all.
+        axis: what the buckets are of.
 
     Raises:
         InputError: no query in any bucket, or more than 8 systems.
     """
-    systems = list(dict.fromkeys(system for bucket in buckets for system in bucket.means))
+    there = dict.fromkeys(system for bucket in buckets for system in bucket.means)
+    systems = [system for system in (there if shown is None else shown) if system in there]
     if not systems:
         raise InputError("there is no query to draw")
     if len(systems) > len(PALETTE):
@@ -93,11 +102,11 @@ def draw_by_length(buckets: Sequence[Bucket], measure: str, note: str = "") -> F
     axes = figure.add_subplot()
     width = 0.8 / len(systems)
     for number, system in enumerate(systems):
-        there = [place for place, bucket in enumerate(buckets) if system in bucket.means]
-        at = np.array(there) + (number - (len(systems) - 1) / 2) * width
-        errors = [buckets[place].errors.get(system, 0.0) for place in there]
+        places = [place for place, bucket in enumerate(buckets) if system in bucket.means]
+        at = np.array(places) + (number - (len(systems) - 1) / 2) * width
+        errors = [buckets[place].errors.get(system, 0.0) for place in places]
         bars = axes.bar(
-            at, [buckets[place].means[system] for place in there], 0.92 * width, color=PALETTE[number],
+            at, [buckets[place].means[system] for place in places], 0.92 * width, color=PALETTE[number],
             edgecolor="#444444", linewidth=0.5, hatch=HATCHES[number], label=system,
             yerr=errors, error_kw={"elinewidth": 0.8, "ecolor": "#444444"},
         )  # fmt: skip
@@ -111,8 +120,8 @@ def draw_by_length(buckets: Sequence[Bucket], measure: str, note: str = "") -> F
     axes.tick_params(labelsize=9, length=2.5)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_ylabel(measure, size=9, parse_math=False)
-    axes.set_xlabel("word pieces of the relevant document", size=9)
-    if all(mean >= 0 for bucket in buckets for mean in bucket.means.values()):
+    axes.set_xlabel(axis, size=9)
+    if all(bucket.means.get(system, 0) >= 0 for bucket in buckets for system in systems):
         axes.set_ylim(bottom=0)
     else:  # a lift may be below chance
         axes.axhline(0, color="#444444", linewidth=0.8)

@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 from torch_geometric.utils import cumsum
 
 from socialgraph.errors import InputError
-from socialgraph.inspect.figure import GREY
+from socialgraph.inspect.marks import GREY
 
 Array = NDArray[Any]
 
@@ -43,8 +43,8 @@ def median_sizes(sizes: Sequence[Sequence[int]], k: int) -> Array:
     A document that has fewer circles counts with 0. Without a document the sizes are NaN.
     """
     table = np.zeros((len(sizes), k))
-    for row, found in zip(table, sizes, strict=True):
-        row[: len(found)] = found[:k]
+    for row, own in zip(table, sizes, strict=True):
+        row[: len(own)] = own[:k]
     return np.median(table, 0) if len(sizes) else np.full(k, np.nan)
 
 
@@ -64,7 +64,7 @@ def draw_circle_sizes(sizes: Mapping[str, Mapping[float, Sequence[Sequence[int]]
     Raises:
         InputError: nothing to draw, or more than 6 sparsities.
     """
-    turns = max((len(found) for lines in sizes.values() for each in lines.values() for found in each), default=0)
+    turns = max((len(own) for lines in sizes.values() for each in lines.values() for own in each), default=0)
     if turns == 0:
         raise InputError("there is no circle to draw: no partition, no document, or no friend circle in any of them")
     sparsities = list(dict.fromkeys(sparsity for lines in sizes.values() for sparsity in lines))
@@ -75,17 +75,17 @@ def draw_circle_sizes(sizes: Mapping[str, Mapping[float, Sequence[Sequence[int]]
     panels = figure.subplots(1, len(sizes), sharex=True, sharey=True, squeeze=False)[0]
     turn = np.arange(1, turns + 1)
     for axes, (name, lines) in zip(panels, sizes.items(), strict=True):
-        for sparsity, found in lines.items():
+        for sparsity, each in lines.items():
             place = sparsities.index(sparsity)
             colour, mark = LINES[place]
-            table = np.zeros((len(found), turns))
-            for row, of_document in zip(table, found, strict=True):
+            table = np.zeros((len(each), turns))
+            for row, of_document in zip(table, each, strict=True):
                 row[: len(of_document)] = of_document
-            if len(found) > 1:
+            if len(each) > 1:
                 axes.fill_between(turn, *np.quantile(table, (0.25, 0.75), 0), color=colour, alpha=0.18, linewidth=0)
             thick = len(sparsities) - place  # lines that lie on each other are all seen
             axes.plot(
-                turn, median_sizes(found, turns), color=colour, marker=mark, markersize=2.8 + 0.9 * thick,
+                turn, median_sizes(each, turns), color=colour, marker=mark, markersize=2.8 + 0.9 * thick,
                 linewidth=0.7 + 0.4 * thick, label=f"{sparsity:g}", gid=f"{name} {sparsity:g}",
             )  # fmt: skip
         axes.axhline(max_size, color=GREY, linewidth=0.9, linestyle="--", gid="cap")
@@ -97,7 +97,7 @@ def draw_circle_sizes(sizes: Mapping[str, Mapping[float, Sequence[Sequence[int]]
     note = {"size": 8, "color": GREY, "va": "bottom", "ha": "right"}
     panels[-1].annotate(f"at most {max_size}", (turns + 0.7, max_size), (0, 2), textcoords="offset points", **note)
     panels[0].set_ylabel("members", size=9)
-    documents = sorted({len(found) for lines in sizes.values() for found in lines.values()})
+    documents = sorted({len(each) for lines in sizes.values() for each in lines.values()})
     amount = " to ".join(f"{number:,}" for number in dict.fromkeys((documents[0], documents[-1])))
     what = "one document" if amount == "1" else f"median of {amount} documents"
     figure.legend(*panels[0].get_legend_handles_labels(), title=f"sparsity\n({what})", fontsize=9, title_fontsize=9,

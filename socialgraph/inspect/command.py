@@ -32,7 +32,8 @@ from socialgraph.inspect.leave_one_out import scores_without
 from socialgraph.inspect.networkx import node_weights
 from socialgraph.inspect.report import View, report
 from socialgraph.partition import Blocks, Partition, Windows, partition_resolver
-from socialgraph.recipes.build import build, class_named
+from socialgraph.recipes.build import build
+from socialgraph.recipes.classes import imported
 from socialgraph.recipes.compose import compose_recipe
 from socialgraph.recipes.typed import quoted
 from socialgraph.texts import as_document
@@ -94,7 +95,7 @@ def partition(name: str, k: int) -> Partition:
     Raises:
         OptionError: there is none.
     """
-    kind: Any = own("--partition", name, Partition) if "." in name else name
+    kind: Any = imported(name, Partition, option="--partition ") if "." in name else name
     resolved = kind if isinstance(kind, type) else type(partition_resolver(name))
     return partition_resolver(kind, **({"k": k} if "k" in inspect.signature(resolved).parameters else {}))
 
@@ -112,7 +113,7 @@ def edges_of(name: str | None, circles: Partition, sparsity: float | None, backb
         OptionError: there is none.
     """
     if name is not None and "." in name:
-        own("--edges", name, Pattern, EdgeSampler)
+        imported(name, Pattern, EdgeSampler, option="--edges ")
         made = build({"_target_": name})
         if not isinstance(made, Pattern):
             return cast(EdgeSampler, made)
@@ -121,21 +122,6 @@ def edges_of(name: str | None, circles: Partition, sparsity: float | None, backb
     spec = compose_recipe("socialformer", [f"edges={quoted(chosen)}", f"model.backbone={quoted(backbone)}"])["edges"]
     made = build(spec | {"sparsity": sparsity} if sparsity is not None and "sparsity" in spec else spec)
     return cast(EdgeSampler, made)
-
-
-def own(option: str, name: str, *kinds: type) -> type[Any]:
-    """Return a class of the user's own by its dotted path; modules of the current folder are found.
-
-    Raises:
-        OptionError: there is none, or it is of another kind.
-    """
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        return class_named(name, *kinds)
-    except OptionError as error:
-        raise OptionError(f"{option} {error}") from error
-    finally:
-        sys.path.remove(str(Path.cwd()))
 
 
 def befriended(views: Sequence[View], social: int) -> list[View]:

@@ -5,41 +5,39 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
-from matplotlib.font_manager import FontProperties, findfont, get_font
-from matplotlib.ticker import MaxNLocator
-from numpy.typing import NDArray
 
 from socialgraph.data.graph import DocumentGraph
 from socialgraph.edges.layout import documents
 from socialgraph.errors import OptionError
+from socialgraph.inspect.marks import (
+    GREY,
+    OTHERS,
+    PALETTE,
+    QUERY,
+    UNGATHERED,
+    Array,
+    blank,
+    boxes,
+    darker,
+    fill,
+    frame,
+    printable,
+    write,
+)
 from socialgraph.inspect.networkx import circles_of, friendships, meetings, one_graph
+from socialgraph.inspect.word_cells import Cells, continues, layout, shorten, whole_word
 from socialgraph.query_match import query_match
-
-Array = NDArray[Any]
-
-#: Paul Tol's "light" scheme: made for cells with black text in them, distinct also for the colour-blind.
-PALETTE = ("#77AADD", "#EE8866", "#EEDD88", "#FFAABB", "#44BB99", "#AAAA00", "#99DDFF", "#BBCC33")
-OTHERS = "#D9D9D9"  # circles without a colour of their own
-UNGATHERED = "#FFFFFF"  # in no circle
-QUERY = "#9B1B30"  # dark enough to be told from every fill by its lightness alone
-GREY = "#666666"
 
 # All lengths are in inches unless a name says otherwise.
 WIDTH, MARGIN, NUMBERS = 14.0, 0.3, 0.35
 HEADER, TEXT, GAP, LOWER, FOOT = 0.95, 5.35, 0.62, 2.6, 0.5
-CHARACTER = 0.602  # width of a character of DejaVu Sans Mono, in font sizes
-LINE = 1.75  # height of a line of text, in font sizes
-LARGEST, SMALLEST = 10.0, 4.0  # font sizes of the words, in points; below, words are not printed
-LONGEST = 16  # characters of a word
 LANES = 20  # friend circles that have a line of their own
 
 
@@ -54,17 +52,6 @@ class Circle:
     reach: float  # sum of the probabilities of the leader's edges to members
     colour: str
     has_colour: bool
-
-
-class Cells(NamedTuple):
-    """Where the words stand: in reading order, line by line."""
-
-    left: Array  # [L], as the rest
-    right: Array
-    centre: Array  # of the printed word
-    row: Array
-    line: float  # height of a line
-    size: float | None  # of the font, in points; None: no room for words
 
 
 def draw(
@@ -102,7 +89,7 @@ def draw(
     graph, words = one_graph(graph, words)
     pieces = None if words is None else [printable(word) for word in words]
     gathered = _circles(graph, circles)
-    cells = _layout(int(graph.num_nodes or 0), pieces)
+    cells = layout(int(graph.num_nodes or 0), pieces, WIDTH - 2 * MARGIN - NUMBERS, TEXT)
 
     text_height = max(cells.line * (int(cells.row.max(initial=0)) + 1), 0.3)
     height = HEADER + text_height + GAP + LOWER + FOOT
@@ -151,56 +138,12 @@ def _circles(graph: DocumentGraph, chosen: Sequence[int] | None) -> list[Circle]
     return result
 
 
-def _layout(count: int, pieces: list[str] | None) -> Cells:
-    # The largest font with which all words fit; without words, or for too many of them, equal cells.
-    width = WIDTH - 2 * MARGIN - NUMBERS
-    if pieces:
-        joined = np.array([_continues(piece) for piece in pieces])
-        letters = np.array([len(_shorten(piece)) for piece in pieces])
-        # Pieces of one word stand close to each other.
-        before = np.where(joined, 0.1, 0.6)
-        wide = before + letters + np.where(np.append(joined[1:], False), 0.1, 0.45)
-        for size in np.arange(LARGEST, SMALLEST - 0.01, -0.25).tolist():
-            character = CHARACTER * size / 72
-            row, left = _wrap(wide, joined, width / character)
-            line = LINE * size / 72
-            if (row[-1] + 1) * line <= TEXT:
-                # Stretch every line but the last one to the full width, as a printer would.
-                ends = np.zeros(row[-1] + 1)
-                np.maximum.at(ends, row, left + wide)
-                stretch = np.minimum(width / character / ends, 1.15)[row] * character
-                centre = left + before + letters / 2
-                return Cells(left * stretch, (left + wide) * stretch, centre * stretch, row, line, size)
-    line = min(np.sqrt(width * TEXT / (2.0 * max(count, 1))), 0.15)
-    columns = max(int(width / (2.0 * line)), 1)
-    while -(-count // columns) * line > TEXT:
-        columns += 1
-    place = np.arange(count)
-    cell = min(width / columns, 2.0 * line)
-    left = (place % columns) * cell
-    return Cells(left, left + cell, left + cell / 2, place // columns, line, None)
-
-
-def _wrap(wide: Array, joined: Array, line: float) -> tuple[Array, Array]:
-    # Return the line of each piece and where in it the piece begins. Only words longer than a line break.
-    word = np.cumsum(~joined)
-    whole = np.bincount(word, weights=wide)[word]
-    row, left, at, now = [], [], 0.0, 0
-    for width, needed in zip(wide.tolist(), np.where(joined, wide, whole).tolist(), strict=True):
-        if at > 0 and at + min(needed, line) > line:
-            at, now = 0.0, now + 1
-        row.append(now)
-        left.append(at)
-        at += width
-    return np.array(row), np.array(left)
-
-
 def _header(axes: Axes, graph: DocumentGraph, circles: list[Circle], title: str | None) -> None:
-    _blank(axes, WIDTH - 2 * MARGIN, HEADER)
+    blank(axes, WIDTH - 2 * MARGIN, HEADER)
     if title is None:
         names = (("Document", graph.document_id), ("query", graph.query_id))
         title = ", ".join(f"{what} {name}" for what, name in names if name)
-    _write(axes, 0, 0.17, textwrap.shorten(printable(title), 120, placeholder=" …"), size=14, weight="bold")
+    write(axes, 0, 0.17, textwrap.shorten(printable(title), 120, placeholder=" …"), size=14, weight="bold")
     nodes, edges = int(graph.num_nodes or 0), friendships(graph)[0].shape[1]
     pairs = nodes * (nodes - 1) / 2
     passages = circles_of(graph)[2].nonzero().flatten().tolist()
@@ -210,43 +153,43 @@ def _header(axes: Axes, graph: DocumentGraph, circles: list[Circle], title: str 
         _count(len(passages), "passage") + _span(passages),
         _count(len(circles), "friend circle") + _span([circle.number for circle in circles]),
     ]
-    _write(axes, 0, 0.48, ", ".join(facts), size=9, color=GREY)
+    write(axes, 0, 0.48, ", ".join(facts), size=9, color=GREY)
 
     # The key: a sample of every mark, then what it means.
     at, top, tall = 0.0, 0.69, 0.16
 
     def sample(width: float, meaning: str) -> None:
         nonlocal at
-        text = _write(axes, at + width + 0.07, top + tall / 2, meaning, size=8)
+        text = write(axes, at + width + 0.07, top + tall / 2, meaning, size=8)
         at += width + 0.07 + 0.052 * len(text.get_text()) + 0.3
 
     coloured = [circle for circle in circles if circle.has_colour]
     for place, circle in enumerate(coloured):
         left = 0.22 * place
-        _fill(axes, _boxes(left, left + 0.2, top, top + tall), circle.colour)
-        _write(axes, left + 0.1, top + tall / 2, str(circle.number), size=6.5, ha="center")
+        fill(axes, boxes(left, left + 0.2, top, top + tall), circle.colour)
+        write(axes, left + 0.1, top + tall / 2, str(circle.number), size=6.5, ha="center")
     if coloured:
         sample(0.22 * len(coloured) - 0.02, "friend circles (a cell has the colours of all its circles)")
     if len(coloured) < len(circles):
-        _fill(axes, _boxes(at, at + 0.2, top, top + tall), OTHERS)
+        fill(axes, boxes(at, at + 0.2, top, top + tall), OTHERS)
         sample(0.2, "other friend circles")
-    _fill(axes, _boxes(at, at + 0.26, top, top + tall), "none", edgecolors="black", linewidths=1.6)
+    fill(axes, boxes(at, at + 0.26, top, top + tall), "none", edgecolors="black", linewidths=1.6)
     sample(0.26, "leader of a circle")
-    _fill(axes, _boxes(at, at + 0.26, top + 0.12, top + tall), QUERY)
+    fill(axes, boxes(at, at + 0.26, top + 0.12, top + tall), QUERY)
     sample(0.26, "word of the query")
-    _fill(axes, _boxes(at + 0.02, at + 0.04, top, top + tall), "black")
+    fill(axes, boxes(at + 0.02, at + 0.04, top, top + tall), "black")
     sample(0.06, "a passage begins")
 
 
 def _text(axes: Axes, graph: DocumentGraph, cells: Cells, pieces: list[str] | None, circles: list[Circle]) -> None:
     count, line = len(cells.row), cells.line
-    _blank(axes, WIDTH - 2 * MARGIN, max(line * (int(cells.row.max(initial=0)) + 1), 0.3))
+    blank(axes, WIDTH - 2 * MARGIN, max(line * (int(cells.row.max(initial=0)) + 1), 0.3))
     if count == 0:
-        _write(axes, NUMBERS, 0.15, "The document has no word piece.", size=9, color=GREY)
+        write(axes, NUMBERS, 0.15, "The document has no word piece.", size=9, color=GREY)
         return
     tight = cells.size is None  # no room: the cells touch each other
     inner = 0.0 if tight else 0.09 * line
-    joined = np.array([_continues(piece) for piece in pieces or [""] * count])
+    joined = np.array([continues(piece) for piece in pieces or [""] * count])
     space = 0.0 if tight else 0.012 + 0.06 * line
     left = NUMBERS + cells.left + np.where(joined, 0.0, space)
     right, top, low = NUMBERS + cells.right, cells.row * line + inner, (cells.row + 1) * line - inner
@@ -254,27 +197,27 @@ def _text(axes: Axes, graph: DocumentGraph, cells: Cells, pieces: list[str] | No
     met = np.zeros(count, dtype=bool)
     for circle in circles:
         met[circle.members] = True
-    boxes = _boxes(left, right, top, low)
+    around = boxes(left, right, top, low)
     outline = {"edgecolors": "#DDDDDD", "linewidths": 0.25 if tight else 0.4}
-    _fill(axes, boxes, np.where(met, OTHERS, UNGATHERED).tolist(), gid="cells", **outline)
+    fill(axes, around, np.where(met, OTHERS, UNGATHERED).tolist(), gid="cells", **outline)
     _memberships(axes, circles, left, right, top, low)
     match = query_match(graph, documents(graph)[0]).numpy()
     bar = low - (0.3 if tight else 0.16) * (low - top)
-    _fill(axes, _boxes(left, right, bar, low)[match], QUERY, gid="query matches")
+    fill(axes, boxes(left, right, bar, low)[match], QUERY, gid="query matches")
     begins = _passages(graph)
     edge = left[begins] - space / 2
     ends = (edge - 0.01, edge + 0.01, top[begins] - inner, low[begins] + inner)
-    _fill(axes, _boxes(*ends), "black", zorder=3, gid="passages")
+    fill(axes, boxes(*ends), "black", zorder=3, gid="passages")
     leaders = sorted({circle.leader for circle in circles})
     bold = {"edgecolors": "black", "linewidths": 1.2 if tight else 1.8}
-    _fill(axes, boxes[leaders], "none", zorder=4, gid="leaders", **bold)
+    fill(axes, around[leaders], "none", zorder=4, gid="leaders", **bold)
     if pieces and cells.size is not None:
         _words(axes, cells, pieces, met, leaders)
         _leader_numbers(axes, circles, right, top, max(0.65 * cells.size, 4.0))
     rows, firsts = np.unique(cells.row, return_index=True)
     every = int(np.ceil(0.11 / line))
     for row, first in zip(rows[::every].tolist(), firsts[::every].tolist(), strict=True):
-        _write(axes, NUMBERS - 0.06, (row + 0.5) * line, str(first), size=5.5, color=GREY, ha="right")
+        write(axes, NUMBERS - 0.06, (row + 0.5) * line, str(first), size=5.5, color=GREY, ha="right")
 
 
 def _memberships(axes: Axes, circles: list[Circle], left: Array, right: Array, top: Array, low: Array) -> None:
@@ -289,15 +232,15 @@ def _memberships(axes: Axes, circles: list[Circle], left: Array, right: Array, t
     turn = np.arange(len(node)) - np.searchsorted(node, node)
     part = (right - left)[node] / np.bincount(node, minlength=len(left))[node]
     start = left[node] + turn * part
-    stripes = _boxes(start, start + part, top[node], low[node])
-    _fill(axes, stripes, colour.tolist(), gid="memberships")
+    stripes = boxes(start, start + part, top[node], low[node])
+    fill(axes, stripes, colour.tolist(), gid="memberships")
 
 
 def _words(axes: Axes, cells: Cells, pieces: list[str], met: Array, leaders: list[int]) -> None:
     """Write the word pieces into their cells, leaders in bold, those in no circle in grey."""
     for i, piece in enumerate(pieces):
-        _write(
-            axes, NUMBERS + cells.centre[i], (cells.row[i] + 0.5) * cells.line, _shorten(piece), size=cells.size,
+        write(
+            axes, NUMBERS + cells.centre[i], (cells.row[i] + 0.5) * cells.line, shorten(piece), size=cells.size,
             family="DejaVu Sans Mono", weight="bold" if i in leaders else "normal",
             color="black" if met[i] else GREY, ha="center", zorder=5, gid="word",
         )  # fmt: skip
@@ -309,35 +252,35 @@ def _leader_numbers(axes: Axes, circles: list[Circle], right: Array, top: Array,
     style = {"size": size, "color": "white", "zorder": 6, "ha": "right", "va": "bottom"}
     for leader in sorted({circle.leader for circle in circles}):
         numbers = ", ".join(str(circle.number) for circle in circles if circle.leader == leader)
-        _write(axes, right[leader], top[leader] + 0.02, numbers, bbox=box, gid="leader number", **style)
+        write(axes, right[leader], top[leader] + 0.02, numbers, bbox=box, gid="leader number", **style)
 
 
 def _table(axes: Axes, circles: list[Circle], pieces: list[str] | None) -> None:
     shown, lane = _rows(circles)
-    _blank(axes, 3.6, LOWER)
+    blank(axes, 3.6, LOWER)
     names = ("circle", "leader", "members", "friendships", "expected\nreach")
     columns = (0.22, 1.45, 2.05, 2.85, 3.6)
     for right, name in zip(columns, names, strict=True):
-        _write(axes, right, -0.04, name, size=7, color=GREY, ha="right", va="bottom", linespacing=1.0)
+        write(axes, right, -0.04, name, size=7, color=GREY, ha="right", va="bottom", linespacing=1.0)
     if not circles:
-        _write(axes, 0, 0.15, "No friend circle.", size=9, color=GREY)
+        write(axes, 0, 0.15, "No friend circle.", size=9, color=GREY)
     for place, circle in enumerate(shown):
         at = (place + 0.5) * lane
         tall = min(lane * 0.42, 0.09)
-        _fill(axes, _boxes(0.0, 0.22, at - tall, at + tall), circle.colour)
+        fill(axes, boxes(0.0, 0.22, at - tall, at + tall), circle.colour)
         size = min(8.0, 0.8 * lane * 72)
-        _write(axes, 0.11, at, str(circle.number), size=size, ha="center")
+        write(axes, 0.11, at, str(circle.number), size=size, ha="center")
         name = f"#{circle.leader}" if pieces is None else whole_word(pieces, circle.leader)
         cells = (name, str(len(circle.members)), str(circle.inside.shape[1]), f"{circle.reach:.1f}")
         for right, cell in zip(columns[1:], cells, strict=True):
             bold = {"family": "DejaVu Sans Mono", "weight": "bold"} if right == columns[1] else {}
-            _write(axes, right, at, cell, size=size, ha="right", gid=f"circle {circle.number}", **bold)
+            write(axes, right, at, cell, size=size, ha="right", gid=f"circle {circle.number}", **bold)
     notes = ["expected reach: friends the leader keeps, on average,"]
     notes += ["if the coins of its circle are tossed again"]
     if len(shown) < len(circles):
         notes.append(f"not shown: {_count(len(circles) - len(shown), 'friend circle')}")
     for place, note in enumerate(notes if circles else []):
-        _write(axes, 0, LOWER + 0.12 + 0.13 * place, note, size=7, color=GREY)
+        write(axes, 0, LOWER + 0.12 + 0.13 * place, note, size=7, color=GREY)
 
 
 def _lanes(axes: Axes, graph: DocumentGraph, circles: list[Circle]) -> None:
@@ -351,7 +294,7 @@ def _lanes(axes: Axes, graph: DocumentGraph, circles: list[Circle]) -> None:
     swing = np.linspace(0, np.pi, 40)
     for place, circle in enumerate(shown):
         top, low = (place + 0.08) * lane, (place + 0.92) * lane
-        colour = _darker(circle.colour)
+        colour = darker(circle.colour)
         middle, radius = (circle.members + circle.leader) / 2, (circle.members - circle.leader) / 2
         if lane > 0.3:  # arcs from the leader to each of its friends; the further away, the higher
             rise = np.sqrt(np.abs(radius) / max(np.abs(radius).max(), 1)) * (low - top) * 0.8
@@ -369,7 +312,7 @@ def _lanes(axes: Axes, graph: DocumentGraph, circles: list[Circle]) -> None:
         axes.plot([circle.leader], [(top + low) / 2], gid=f"leader {circle.number}", **diamond)
         if place:
             axes.axhline(place * lane, color="#EEEEEE", linewidth=0.6, zorder=0)
-    _frame(axes, axes.xaxis)
+    frame(axes, axes.xaxis)
 
 
 def _adjacency(axes: Axes, graph: DocumentGraph, circles: list[Circle]) -> None:
@@ -388,9 +331,9 @@ def _adjacency(axes: Axes, graph: DocumentGraph, circles: list[Circle]) -> None:
     axes.plot(*_both(ends), color="#B5B5B5", markersize=dot, snap=False, gid="edges", **dots)
     for circle in circles:
         if circle.has_colour:
-            axes.plot(*_both(circle.inside), color=_darker(circle.colour), markersize=bright,
+            axes.plot(*_both(circle.inside), color=darker(circle.colour), markersize=bright,
                       gid=f"edges {circle.number}", **dots)  # fmt: skip
-    _frame(axes, axes.xaxis, axes.yaxis)
+    frame(axes, axes.xaxis, axes.yaxis)
 
 
 def _both(ends: Array) -> Array:
@@ -411,86 +354,9 @@ def _passages(graph: DocumentGraph) -> list[int]:
     return [int(circle_index[0, circle_index[1] == number].min()) for number in passages]
 
 
-def _fill(axes: Axes, boxes: Array, colours: Any, **style: Any) -> None:
-    style = {"edgecolors": "none", **style}
-    axes.add_collection(PolyCollection(list(boxes), facecolors=colours, **style))
-
-
-def _boxes(left: Any, right: Any, top: Any, low: Any) -> Array:
-    # Corners of rectangles, [n, 4, 2].
-    left, right, top, low = np.broadcast_arrays(*np.atleast_1d(left, right, top, low))
-    return np.stack([np.stack([left, right, right, left], -1), np.stack([top, top, low, low], -1)], -1)
-
-
-def _blank(axes: Axes, width: float, height: float) -> None:
-    # An empty panel measured in inches, from its upper left corner.
-    axes.set(xlim=(0, width), ylim=(height, 0))
-    axes.set_axis_off()
-
-
-def _frame(axes: Axes, *places: Axis) -> None:
-    # A thin frame; places in the document are whole numbers.
-    for axis in places:
-        axis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
-    axes.tick_params(labelsize=6.5, colors=GREY, length=2.5, width=0.6)
-    for spine in axes.spines.values():
-        spine.set(color="#AAAAAA", linewidth=0.6)
-
-
-def _write(axes: Axes, x: float, y: float, text: str, **style: Any) -> Any:
-    # Documents are hostile: their text is neither mathtext nor TeX.
-    style = {"va": "center_baseline", "family": "DejaVu Sans", **style}
-    return axes.text(x, y, text, parse_math=False, usetex=False, **style)
-
-
 def _span(numbers: list[int]) -> str:
     return f" (number {numbers[0]} to {numbers[-1]})" if len(numbers) > 1 else ""
 
 
 def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
-def _darker(colour: str) -> str:
-    # For thin marks on white, which need more contrast than cells.
-    channels = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return "#" + "".join(f"{int(0.78 * channel):02x}" for channel in channels)
-
-
-def _continues(piece: str) -> bool:
-    return piece.startswith("##") and len(piece) > 2
-
-
-def whole_word(pieces: list[str], node: int) -> str:
-    """Return the word that a piece is part of, the piece itself in brackets."""
-    first, last = node, node + 1
-    while first > 0 and _continues(pieces[first]):
-        first -= 1
-    while last < len(pieces) and _continues(pieces[last]):
-        last += 1
-    if last - first == 1:
-        return _shorten(pieces[node])
-    piece = _shorten(pieces[node])
-    before = "".join(map(_shorten, pieces[first:node]))
-    after = "".join(map(_shorten, pieces[node + 1 : last]))
-    room = max(LONGEST - len(piece), 2) // 2
-    before = before if len(before) <= room else "…" + before[1 - room :]
-    after = after if len(after) <= room else after[: room - 1] + "…"
-    return f"{before}[{piece}]{after}"
-
-
-def _shorten(piece: str) -> str:
-    piece = piece[2:] if _continues(piece) else piece
-    return piece if len(piece) <= LONGEST else piece[: LONGEST - 1] + "…"
-
-
-@lru_cache(maxsize=1)
-def _glyphs() -> frozenset[int]:
-    fonts = [get_font(findfont(FontProperties(family=name))) for name in ("DejaVu Sans", "DejaVu Sans Mono")]
-    return frozenset(set.intersection(*(set(font.get_charmap()) for font in fonts)))
-
-
-def printable(text: str) -> str:
-    """Return a text with a box for what the font lacks, and for what would break the line or turn its direction."""
-    known = _glyphs()
-    return "".join(c if ord(c) in known and c.isprintable() else "\N{WHITE SQUARE}" for c in text)

@@ -22,6 +22,4 @@ def layout(model: Module | None) -> str | None:
 
 def whole_lengths(tokens: Tokens, document: Document, query: str) -> tuple[int, int]:
     """Return the number of word pieces of a whole document and of a whole query, whatever is read of them."""
-    texts = (text.encode("utf-8", "replace").decode("utf-8") for text in (document.full_text, query))
-    sizes = [len(tokens.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]) for text in texts]
-    return sizes[0], sizes[1]
+    return tokens.whole_length(document.full_text), tokens.whole_length(query)

@@ -12,9 +12,10 @@ from torch import Tensor
 
 from socialgraph.data.graph import DocumentGraph
 from socialgraph.errors import InputError
-from socialgraph.inspect.figure import GREY, printable, whole_word
+from socialgraph.inspect.marks import GREY, printable
 from socialgraph.inspect.networkx import circles_of, one_graph
 from socialgraph.inspect.patterns_figure import SHADES, draw_scale
+from socialgraph.inspect.word_cells import whole_word
 
 CELL, LABELS, TOP, BAR = 0.24, 2.0, 1.0, 1.3  # inches
 

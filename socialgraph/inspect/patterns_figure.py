@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from socialgraph.data.graph import DocumentGraph
 from socialgraph.edges.pattern import Pattern
 from socialgraph.edges.social import SocialEdges
-from socialgraph.inspect.figure import GREY, printable
+from socialgraph.inspect.marks import GREY, printable
 from socialgraph.inspect.networkx import one_graph
 
 Array = NDArray[Any]

@@ -169,13 +169,13 @@ def page(data: Mapping[str, Any]) -> str:
     )
     parts = {"policy": policy, "style": style, "script": script, "data": embedded_json(data)}
     # One pass over the template alone: what is put in is never searched for more to fill.
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], template)
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], template)
 
 
 def embedded_json(data: Any) -> str:
     """Return JSON that may stand inside a ``<script>``: ASCII, and without a character that HTML reads."""
     text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    return re.sub("[<>&]", lambda found: f"\\u{ord(found[0]):04x}", text)
+    return re.sub("[<>&]", lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def pattern_shares(graph: DocumentGraph, edges: SocialEdges, ends: Tensor) -> dict[str, Tensor]:

@@ -202,14 +202,14 @@ class BertRanker(HubRanker):
         self.checkpointed = range(0)
 
     @classmethod
-    def check_files(cls, model_id: str, options: dict[str, Any], found: dict[str, tuple[int, ...]]) -> None:
+    def check_files(cls, model_id: str, options: dict[str, Any], shapes: dict[str, tuple[int, ...]]) -> None:
         """Refuse options and weights that do not fit each other, before memory is taken for them."""
         names = {"num_layers": "num_hidden_layers", "num_heads": "num_attention_heads",
                  "max_positions": "max_position_embeddings", "dropout": "hidden_dropout_prob"}  # fmt: skip
         for key, value in options.items():
             check_number(f"{model_id}: config.json", names.get(key, key), value)
         cls.check_types(model_id, options)
-        layers = len({key.split(".")[1] for key in found if key.startswith("layers.")})
+        layers = len({key.split(".")[1] for key in shapes if key.startswith("layers.")})
         number = options.get("num_layers", 12)
         if number != layers:  # before so many are made
             reason = f"config.json asks for {number} layers, the weights have {layers}"
@@ -222,8 +222,8 @@ class BertRanker(HubRanker):
             if token is not None and not 0 <= token < model.embedding.word.num_embeddings:
                 raise CheckpointError(f"{model_id}: config.json: {key!r} is {token}, outside of the vocabulary")
         try:
-            check_shapes(model_id, wanted, found)
-            odd = sorted(found.keys() - wanted.keys())
+            check_shapes(model_id, wanted, shapes)
+            odd = sorted(shapes.keys() - wanted.keys())
             if odd:
                 raise CheckpointError(f"{len(odd)} weights are left over, the first is {odd[0]!r}")
         except CheckpointError as error:

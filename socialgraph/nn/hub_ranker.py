@@ -113,13 +113,13 @@ class HubRanker(
         return model.eval()
 
     @classmethod
-    def check_files(cls, model_id: str, options: dict[str, Any], found: dict[str, tuple[int, ...]]) -> None:
+    def check_files(cls, model_id: str, options: dict[str, Any], shapes: dict[str, tuple[int, ...]]) -> None:
         """Refuse options and weights that do not fit each other, before memory is taken for them.
 
         Args:
             model_id: what is loaded.
             options: of config.json.
-            found: shapes of the weights by name.
+            shapes: shapes of the weights by name.
 
         Raises:
             CheckpointError: names the first.
@@ -127,8 +127,8 @@ class HubRanker(
         cls.check_types(model_id, options)
         with torch.device("meta"):
             wanted = dict(cls(**options).state_dict())
-        check_shapes(f"{model_id}: not a saved {cls.__name__}", wanted, found)
-        if odd := sorted(found.keys() - wanted.keys()):
+        check_shapes(f"{model_id}: not a saved {cls.__name__}", wanted, shapes)
+        if odd := sorted(shapes.keys() - wanted.keys()):
             raise CheckpointError(f"{model_id}: {len(odd)} weights are left over, the first is {odd[0]!r}")
 
     @classmethod

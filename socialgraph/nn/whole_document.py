@@ -164,11 +164,11 @@ class WholeDocument(HubRanker):
         self.encoder.compile(**{"dynamic": True, **options})
 
     @classmethod
-    def check_files(cls, model_id: str, options: dict[str, Any], found: dict[str, tuple[int, ...]]) -> None:
+    def check_files(cls, model_id: str, options: dict[str, Any], shapes: dict[str, tuple[int, ...]]) -> None:
         """Refuse options and weights that do not fit each other, before memory is taken for them."""
         cls.check_types(model_id, options)
-        _check_layers(model_id, options.get("encoder", {}), found)
-        super().check_files(model_id, options, found)
+        _check_layers(model_id, options.get("encoder", {}), shapes)
+        super().check_files(model_id, options, shapes)
 
 
 def encoder_config(where: str, values: dict[str, Any]) -> Any:
@@ -202,24 +202,24 @@ def _read_values(where: str, values: dict[str, Any]) -> dict[str, Any]:
     return known
 
 
-def _check_layers(where: str, values: dict[str, Any], found: dict[str, tuple[int, ...]]) -> None:
+def _check_layers(where: str, values: dict[str, Any], shapes: dict[str, tuple[int, ...]]) -> None:
     """Refuse a config.json with more layers than the weights have, before so many are made."""
-    layers = max((int(match[1]) for key in found if (match := re.search(r"\blayers?\.(\d+)\.", key))), default=-1) + 1
+    layers = max((int(match[1]) for key in shapes if (match := re.search(r"\blayers?\.(\d+)\.", key))), default=-1) + 1
     if isinstance(asked := values.get("num_hidden_layers"), int) and asked > layers:
         raise CheckpointError(f"{where}: config.json asks for {asked} layers, the weights have {layers}")
 
 
-def _check_sizes(where: str, wanted: torch.nn.Module, found: dict[str, tuple[int, ...]]) -> None:
+def _check_sizes(where: str, wanted: torch.nn.Module, shapes: dict[str, tuple[int, ...]]) -> None:
     """Refuse an encoder that is larger than its weights, before memory is taken for it.
 
     Transformers renames the weights of some encoders when it loads them, so not all can be compared one by one.
     """
-    asked, there = (sum(map(math.prod, shapes)) for shapes in ((p.shape for p in wanted.parameters()), found.values()))
+    asked, there = (sum(map(math.prod, some)) for some in ((p.shape for p in wanted.parameters()), shapes.values()))
     if asked > 2 * there:
         raise CheckpointError(f"{where}: config.json asks for {asked} parameters, the weights have {there}")
     known = wanted.state_dict()
-    same = {name: key for key in found for name in (key, f"{wanted.base_model_prefix}.{key}") if name in known}
-    check_shapes(where, {name: known[name] for name in same}, {name: found[key] for name, key in same.items()})
+    same = {name: key for key in shapes for name in (key, f"{wanted.base_model_prefix}.{key}") if name in known}
+    check_shapes(where, {name: known[name] for name in same}, {name: shapes[key] for name, key in same.items()})
 
 
 def _load(backbone: str, encoder: torch.nn.Module) -> list[str]:

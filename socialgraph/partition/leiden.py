@@ -47,10 +47,10 @@ class Leiden(Communities):
         # igraph has one source of random numbers for everything: lend it ours, then give back Python's, its default.
         igraph.set_random_number_generator(random.Random(self.seed))
         try:
-            found = graph.community_leiden("modularity", weights=weight, resolution=self.resolution, n_iterations=-1)
+            parts = graph.community_leiden("modularity", weights=weight, resolution=self.resolution, n_iterations=-1)
         finally:
             igraph.set_random_number_generator(random)
-        return disjoint(torch.tensor(found.membership))
+        return disjoint(torch.tensor(parts.membership))
 
     def __repr__(self) -> str:
         return (

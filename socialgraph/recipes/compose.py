@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from socialgraph.errors import OptionError, first_line, suggestion
-from socialgraph.recipes.build import arguments, imported, options_of
+from socialgraph.recipes.classes import arguments, imported, options_of
 from socialgraph.recipes.typed import quoted
 
 logger = logging.getLogger("socialgraph")

@@ -43,7 +43,7 @@ class Graph(NamedTuple):
 
     def documents(self) -> list[Graph]:
         """Return each document as a graph of its own."""
-        found = []
+        graphs = []
         for number in range(self.batch_size):
             node = (self.batch == number).nonzero().flatten()
             edge = self.batch[self.edge_index[0]] == number
@@ -51,8 +51,8 @@ class Graph(NamedTuple):
             weight = None if self.edge_weight is None else self.edge_weight[edge]
             alone = torch.zeros_like(node)
             name = f"{self.name}, document {number} alone"
-            found.append(Graph(name, edges, alone, 1, weight, self.query, first_stage=self.first_stage))
-        return found
+            graphs.append(Graph(name, edges, alone, 1, weight, self.query, first_stage=self.first_stage))
+        return graphs
 
     def to(self, device: torch.device) -> Graph:
         """Return a copy of the graph on a device."""

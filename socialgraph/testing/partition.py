@@ -92,17 +92,17 @@ def global_random_numbers_stay_as_they_are(partition: Partition, graph: Graph) -
 def no_more_than_k_circles(partition: Partition, graph: Graph) -> str | None:
     """A document has at most ``k`` circles, where the partition has such a number."""
     k = getattr(partition, "k", None)
-    for document, found in enumerate(circles(partition, graph)):
-        if isinstance(k, int) and len(found) > k:
-            return f"document {document} has {len(found)} circles, but k is {k}"
+    for document, own in enumerate(circles(partition, graph)):
+        if isinstance(k, int) and len(own) > k:
+            return f"document {document} has {len(own)} circles, but k is {k}"
     return None
 
 
 def no_more_than_max_size_members(partition: Partition, graph: Graph) -> str | None:
     """A circle has at most ``max_size`` members, the leader included, where the partition has such a number."""
     most = getattr(partition, "max_size", None)
-    for document, found in enumerate(circles(partition, graph)):
-        for number, (leader, members) in enumerate(found):
+    for document, own in enumerate(circles(partition, graph)):
+        for number, (leader, members) in enumerate(own):
             if isinstance(most, int) and len(members) > most:
                 what = f"circle {number} of document {document} has {len(members)} members, but max_size is {most}"
                 return f"{what}; it is {in_words(leader, members)}"
@@ -111,9 +111,9 @@ def no_more_than_max_size_members(partition: Partition, graph: Graph) -> str | N
 
 def circles_are_not_all_the_same(partition: Partition, graph: Graph) -> str | None:
     """Three circles of a document or more do not all have the same members, unless all its words are friends."""
-    for document, found in enumerate(circles(partition, graph)):
-        if len(found) > 2 and len({tuple(members) for _, members in found}) == 1 and not all_friends(graph)[document]:
-            return f"all {len(found)} circles of document {document} have the members of the one {in_words(*found[0])}"
+    for document, own in enumerate(circles(partition, graph)):
+        if len(own) > 2 and len({tuple(members) for _, members in own}) == 1 and not all_friends(graph)[document]:
+            return f"all {len(own)} circles of document {document} have the members of the one {in_words(*own[0])}"
     return None
 
 
@@ -127,9 +127,9 @@ def all_friends(graph: Graph) -> list[bool]:
 def where_all_are_friends_somebody_meets(partition: Partition, graph: Graph) -> str | None:
     """A document of three words or more that are all friends has a circle; not asked of who says ``by_place``."""
     sizes = torch.bincount(graph.batch, minlength=graph.batch_size).tolist()
-    for document, found in enumerate(circles(partition, graph) if not partition.by_place else []):
+    for document, own in enumerate(circles(partition, graph) if not partition.by_place else []):
         size = sizes[document]
-        if size > 2 and all_friends(graph)[document] and not found:
+        if size > 2 and all_friends(graph)[document] and not own:
             return f"document {document} has {size} words, all friends of each other, and no circle"
     return None
 
@@ -189,10 +189,10 @@ def equal_weights_favour_no_end(partition: Partition, graph: Graph) -> str | Non
         return None
     x = torch.zeros(graph.batch_size, dtype=torch.float64)
     sizes = torch.bincount(graph.batch, minlength=graph.batch_size).tolist()
-    for document, (size, found) in enumerate(zip(sizes, circles(partition, graph), strict=True)):
-        friends = [node for leader, members in found[:1] for node in members if node != leader]
+    for document, (size, own) in enumerate(zip(sizes, circles(partition, graph), strict=True)):
+        friends = [node for leader, members in own[:1] for node in members if node != leader]
         if friends:
-            others = (size * (size - 1) / 2 - found[0][0]) / (size - 1)  # the mean place of all but the leader
+            others = (size * (size - 1) / 2 - own[0][0]) / (size - 1)  # the mean place of all but the leader
             x[document] = (sum(friends) / len(friends) - others) / size
     if float(x.sum()) ** 2 <= SURPRISE * float(x.square().sum()):
         return None

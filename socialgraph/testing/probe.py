@@ -89,8 +89,8 @@ class Probe(NamedTuple):
         lines.append(line("", ["in one circle (chance)".ljust(14 * len(counts))], ["by leaders (chance)"]))
         lines += [line("distractors", counts, counts), "kind    distance"]
         for kind, distance in dict.fromkeys((row.kind, row.distance) for row in self.rows):
-            found = [row[kind, distance, count] for count in counts]
-            lines.append(line(f"{kind:8}{distance:8}", [x.circle for x in found], [x.leaders for x in found]))
+            cells = [row[kind, distance, count] for count in counts]
+            lines.append(line(f"{kind:8}{distance:8}", [x.circle for x in cells], [x.leaders for x in cells]))
         return "\n".join([*lines, "", "* clearly above chance (three standard errors)"])
 
 
@@ -153,8 +153,8 @@ def probe(
 
 def measured(partition: Partition, edges: SocialEdges, answers: Sequence[KnownAnswer]) -> tuple[Met, Met]:
     """Return who met, in one circle and by leaders, on average over documents."""
-    found = torch.cat([torch.cat([shares(*part), chances(part[0])], 1) for part in gathered(partition, edges, answers)])
-    together, linked, by_chance, linked_by_chance = found.T
+    means = torch.cat([torch.cat([shares(*part), chances(part[0])], 1) for part in gathered(partition, edges, answers)])
+    together, linked, by_chance, linked_by_chance = means.T
     return met(together, by_chance), met(linked, linked_by_chance)
 
 

@@ -102,10 +102,14 @@ def test_two_versions_of_one_file_are_refused(folder):
         load_folder(folder)
 
 
-@pytest.mark.parametrize("name", ["../secret", "a/b", "", "..", "a\nb"])
+@pytest.mark.parametrize(
+    "name", ["../x", "/etc/passwd", "..", ".", "", "a/b", "x\0", "bm25\n", "a\nb", "C:\\x", "\x1b[31m", "~"]
+)
 def test_the_name_of_a_run_cannot_leave_the_folder(folder, name):
-    with pytest.raises(InputError, match="the name of a run"):
+    (folder.parent / "run.x.dev.txt").write_text("q1 Q0 d1 1 1.0 t\n")
+    with pytest.raises(InputError, match="the name of a run") as caught:
         load_folder(folder, candidates=name)
+    assert str(caught.value).isprintable()
 
 
 @pytest.mark.parametrize("name", ["corpus.jsonl", "queries.dev.tsv", "qrels.dev.txt", "run.bm25.dev.txt"])

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from tales import random_texts
 
 from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
 from socialgraph.edges import DynamicDistance, SocialEdges, SocialGraph, StaticCentrality, StaticDistance
@@ -23,9 +24,7 @@ class Own(Partition):
 
 @pytest.fixture
 def build(tiny_bert):
-    generator = torch.Generator().manual_seed(0)
-    words = lambda n: " ".join(f"w{i}" for i in torch.randint(0, 195, (n,), generator=generator))  # noqa: E731
-    documents = {f"d{i}": Document(f"d{i}", words(n), "") for i, n in enumerate((300, 60, 5))}
+    documents = {f"d{i}": Document(f"d{i}", text) for i, text in enumerate(random_texts((300, 60, 5)))}
     documents["empty"] = Document("empty", " ")
     tokens = Tokens(tiny_bert[0], max_document_length=400)
     statistics = TermStatistics.of(tokens, documents)

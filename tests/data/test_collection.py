@@ -76,6 +76,9 @@ def test_with_candidates_leaves_the_original_alone():
 def test_held_out_documents_are_relevant_outside_of_train():
     assert collection().held_out_documents() == {"d2"}
     assert relevant_documents({"q": {"x": 1, "y": 0, "z": -1}}) == {"x"}
+    split = Split({}, {"q": {"y": 0, "x": 2, "z": -1, "a": 1}})
+    assert split.relevant("q") == ["x", "a"]
+    assert split.relevant("unknown") == []
 
 
 def test_check_names_query_and_document_of_a_missing_candidate():

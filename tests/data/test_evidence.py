@@ -2,6 +2,7 @@
 
 import pytest
 
+from socialgraph.data import Document, Tokens
 from socialgraph.errors import InputError
 
 EVIDENCE = "qid\tdoc_id\tstart_tok\tend_tok\n"
@@ -21,7 +22,7 @@ EVIDENCE = "qid\tdoc_id\tstart_tok\tend_tok\n"
         ("flags.tsv", "q\t1\tfirst\n", r":1: expected a whole number of 0 or more, got 'first'"),
     ],
 )
-def test_tables_that_are_not_what_they_should_be(path, tmp_path, name, text, message):
+def test_tables_that_are_not_what_they_should_be(tmp_path, name, text, message):
     from socialgraph.data.evidence import read_evidence, read_flags
 
     (tmp_path / name).write_text(text)
@@ -29,10 +30,21 @@ def test_tables_that_are_not_what_they_should_be(path, tmp_path, name, text, mes
         (read_evidence if name.startswith("evidence") else read_flags)(tmp_path)
 
 
-def test_the_real_tables(path, shared):
+def test_the_real_tables(shared):
     from socialgraph.data.evidence import read_evidence, read_flags
 
     for name, count in (("wtq", 21962), ("fairytale", 10562)):
         assert len(read_evidence(shared / "data" / name)) == count
     flags = read_flags(shared / "data" / "wtq")
     assert (len(flags), sum(flags.values())) == (22027, 8985)
+
+
+def test_a_place_in_the_text_is_behind_the_title_in_the_document(tiny_bert):
+    from socialgraph.data.evidence import Evidence
+
+    tokens, document = Tokens(tiny_bert[0], max_document_length=4), Document("d", "w1 w2 w3 w4 w5", "w9 w8 w7")
+    place = Evidence("d", 1, 3).in_full_text(document, tokens)
+    whole = Tokens(tiny_bert[0]).document(document)
+    assert tokens.words(whole[place.start : place.end]) == ["w2", "w3"]
+    assert tokens.whole_length(document.full_text) == whole.numel() == 8
+    assert Evidence("d", 1, 3).in_full_text(Document("d", document.text), tokens) == Evidence("d", 1, 3)

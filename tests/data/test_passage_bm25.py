@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 import torch
 from conftest import document_batch
+from tales import random_texts
 from torch_geometric.data import Batch
 
 from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
@@ -82,9 +83,8 @@ def test_options():
 
 
 def test_the_builder_rates_every_circle(tiny_bert):
-    generator = torch.Generator().manual_seed(0)
-    words = lambda n: " ".join(f"w{i}" for i in torch.randint(0, 9, (n,), generator=generator))  # noqa: E731
-    documents = {f"d{n}": Document(f"d{n}", words(n)) for n in (100, 0, 7, 50)}
+    texts = zip((100, 0, 7, 50), random_texts((100, 0, 7, 50), words=9), strict=True)
+    documents = {f"d{n}": Document(f"d{n}", text) for n, text in texts}
     tokens = Tokens(tiny_bert[0])
     statistics = TermStatistics.of(tokens, documents)
     parts = {"edges": SocialEdges([StaticDistance()]), "circles": EdgeCircles(k=2), "passages": Windows(16, 2, 3)}

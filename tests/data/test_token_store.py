@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 import torch
+from tales import random_texts
 
 from socialgraph.data import Document, TermStatistics, Tokens, TokenStore
 from socialgraph.data import token_store as module
@@ -14,9 +15,8 @@ from socialgraph.errors import InputError
 
 
 def make(size=40):
-    generator = torch.Generator().manual_seed(0)
-    words = lambda n: " ".join(f"w{i}" for i in torch.randint(0, 300, (n,), generator=generator))  # noqa: E731
-    documents = {f"D{7 * i}": Document(f"D{7 * i}", words(i * i % 90), "w1 w2" * (i % 2)) for i in range(size)}
+    texts = random_texts([i * i % 90 for i in range(size)], words=300)
+    documents = {f"D{7 * i}": Document(f"D{7 * i}", text, "w1 w2" * (i % 2)) for i, text in enumerate(texts)}
     documents["empty"] = Document("empty", " \u200b ")
     documents["odd \ud800"] = Document("odd \ud800", "w3 \ud800 w4 \x00 w5")
     return documents

@@ -2,53 +2,27 @@
 
 from __future__ import annotations
 
-import io
 import math
-import warnings
 
 import matplotlib as mpl
 import numpy as np
 import pytest
 import torch
-from conftest import document_batch
+from artists import find, no_warnings, render, texts
 from matplotlib.colors import to_rgba
 
 from socialgraph.edges import DynamicDistance, SocialEdges, StaticCentrality, StaticDistance
 from socialgraph.errors import InputError, OptionError
 from socialgraph.inspect.by_length import draw_by_length, measures_by_length
 from socialgraph.inspect.circle_sizes import LINES, circle_sizes, draw_circle_sizes, median_sizes
-from socialgraph.inspect.figure import PALETTE
 from socialgraph.inspect.leaders_figure import draw_leaders
+from socialgraph.inspect.marks import PALETTE
 from socialgraph.inspect.patterns_figure import PIXELS, _pixels, draw_patterns
 
 HOSTILE = r"$\frac{1}{$ <b> " + "\x00漢"
 
 
-@pytest.fixture(scope="module")
-def batch():
-    return document_batch()
-
-
-@pytest.fixture(autouse=True)
-def _warnings_are_errors():
-    with warnings.catch_warnings():
-        warnings.filterwarnings("error", module="matplotlib")
-        warnings.filterwarnings("error", message="Glyph")
-        yield
-
-
-def find(figure, gid):
-    return figure.findobj(lambda artist: artist.get_gid() == gid)
-
-
-def texts(figure):
-    return [text.get_text() for text in figure.findobj(mpl.text.Text) if text.get_text()]
-
-
-def render(figure):
-    file = io.BytesIO()
-    figure.savefig(file, dpi=40)
-    assert file.getvalue()[:4] == b"\x89PNG"
+pytestmark = no_warnings
 
 
 def patterns():
@@ -160,6 +134,11 @@ def test_a_bar_below_zero_is_seen():
     (axes,) = draw_by_length(buckets, "lift").axes
     bottom, top = axes.get_ylim()
     assert bottom < -0.5 < 0.2 < top
+    (axes,) = draw_by_length(buckets, "lift", shown=["above", "unknown"], axis="place").axes
+    assert [bar.get_height() for bar in find(axes.figure, "above")] == [0.2]
+    assert not find(axes.figure, "below")
+    assert axes.get_ylim()[0] == 0  # what is not shown moves nothing
+    assert axes.get_xlabel() == "place"
 
 
 @pytest.mark.parametrize(

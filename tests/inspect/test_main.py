@@ -8,6 +8,7 @@ import sys
 
 import pytest
 import torch
+from tales import random_texts, write_collection
 
 from socialgraph.cli import main
 from socialgraph.data import GraphBuilder, TermStatistics, Tokens, load_folder
@@ -23,13 +24,9 @@ QUERY = "w7 w30"
 @pytest.fixture
 def world(tiny_bert, tmp_path, monkeypatch):
     """A folder with a small collection, a backbone and a text file; the program runs in it."""
-    generator = torch.Generator().manual_seed(0)
-    collection = tmp_path / "collection"
-    collection.mkdir()
-    texts = {f"d{n}": " ".join(f"w{i}" for i in torch.randint(0, 190, (60,), generator=generator)) for n in range(5)}
-    lines = (json.dumps({"doc_id": name, "text": text}) for name, text in texts.items())
-    (collection / "corpus.jsonl").write_text("\n".join(lines) + "\n")
-    (collection / "queries.test.tsv").write_text("q1\tw1\n")
+    names = [f"d{n}" for n in range(5)]
+    texts = dict(zip(names, random_texts([60] * 5), strict=True))
+    write_collection(tmp_path / "collection", texts, {"d1": "w1"}, test=["d1"])
     (tmp_path / "mine.txt").write_text("w1 w2 w3 w7 w2 " * 5)
     monkeypatch.chdir(tmp_path)
     return tiny_bert[0]
@@ -78,18 +75,8 @@ def test_a_file_and_a_partition_of_ones_own(world, tmp_path, capsys):
         "from socialgraph.partition import Windows\n\n\n"
         "class Thirds(Windows):\n    def __init__(self, k=16):\n        super().__init__(25 // k + 1)\n"
     )
-    run(
-        "--file",
-        "mine.txt",
-        "--backbone",
-        world,
-        "--partition",
-        "inspected_module.Thirds",
-        "-k",
-        "3",
-        "--output",
-        "a/b.html",
-    )
+    mine = ("--partition", "inspected_module.Thirds", "-k", "3")
+    run("--file", "mine.txt", "--backbone", world, *mine, "--output", "a/b.html")
     found = page("a/b.html")
     assert found["document_id"] == "mine.txt"
     assert found["words"] == ["w1", "w2", "w3", "w7", "w2"] * 5
@@ -110,11 +97,8 @@ def test_sentences_cut_the_text_and_have_no_pattern(world):
         (["--document", "d9"], "collection has no document 'd9'"),
         (["--document", "d1", "--collection", "nowhere"], "nowhere: no such folder"),
         (["--document", "d1", "--partition", "egde"], "no partition is called 'egde'"),
-        (
-            ["--document", "d1", "--partition", "no_such_module.Mine"],
-            "--partition no_such_module.Mine: No module named",
-        ),
-        (["--document", "d1", "--partition", "json.loads"], "json.loads is no subclass of socialgraph.partition"),
+        (["--document", "d1", "--partition", "no_such.Mine"], "--partition no_such.Mine: No module named"),
+        (["--document", "d1", "--partition", "json.loads"], "loads is no subclass of socialgraph.partition.Partition"),
         (["--document", "d1", "-k", "0"], "k, the number of circles, must be at least 1"),
         (["--document", "d1", "--sparsity", "2"], "sparsity must lie between 0 and 1"),
         (["--document", "d1", "--model", "nowhere/at/all"], "nowhere/at/all"),
@@ -123,6 +107,11 @@ def test_sentences_cut_the_text_and_have_no_pattern(world):
         (["--file", "latin1.txt"], "latin1.txt: not UTF-8 text"),
         (["--file", "nothing.txt"], "nothing.txt: No such file"),
         (["--document", "d1", "--output", "mine.txt/page.html"], "mine.txt"),
+        (["--document", "d1", "--partition", "edge,node,metis"], "--partition takes one partition or two different"),
+        (["--document", "d1", "--partition", "edge,edge"], "--partition takes one partition or two different ones"),
+        (["--document", "d1", "--edges", "socail"], "socail"),
+        (["--document", "d1", "--edges", "json.loads"], "loads is no subclass of socialgraph.edges.Pattern or"),
+        (["--document", "d1", "--edges", "no_such.Mine"], "--edges no_such.Mine: No module named"),
     ],
 )
 def test_mistakes_take_one_line(world, tmp_path, monkeypatch, arguments, message):

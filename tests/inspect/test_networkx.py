@@ -24,11 +24,6 @@ def members(graph, number):
     return set(graph.circle_index[0, graph.circle_index[1] == number].tolist())
 
 
-@pytest.fixture(scope="module")
-def batch():
-    return document_batch()
-
-
 @pytest.mark.parametrize("place", range(4))
 def test_nodes_are_the_documents(batch, place):
     graph = batch[place]

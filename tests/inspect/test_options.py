@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 
-import pytest
+from tales import write_collection
 from test_main import QUERY, page, run, world  # noqa: F401
 
 from socialgraph import Ranker
@@ -65,23 +64,6 @@ def test_blocks_stand_beside_circles_with_their_friends(world):  # noqa: F811
     assert set(page()["edges"]["shares"]) > {"static_distance"}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--partition", "edge,node,metis"], "--partition takes one partition or two different ones"),
-        (["--partition", "edge,edge"], "--partition takes one partition or two different ones"),
-        (["--edges", "socail"], "socail"),
-        (["--edges", "json.loads"], "--edges json.loads is no subclass of socialgraph.edges.Pattern or"),
-        (["--edges", "no_such.Mine"], "--edges no_such.Mine: No module named"),
-    ],
-)
-def test_mistakes_take_one_line(world, arguments, message):  # noqa: F811
-    with pytest.raises(SystemExit) as stopped:
-        run("--document", "d1", "--backbone", world, *arguments)
-    assert message in str(stopped.value)
-    assert "\n" not in str(stopped.value)
-
-
 def test_the_evidence_of_a_folder_is_found_for_any_tokenizer(tmp_path, tiny_bert):
     text = "Once upon a time a dog barked. The answer is unbelievable weather. The end."
     document = Document("d", text, "A title of five words")
@@ -104,12 +86,9 @@ def test_the_page_marks_the_evidence_of_a_query_of_the_collection(world, tmp_pat
     run("--document", "d1", "--backbone", world)
     assert page()["evidence"] is None
     folder = tmp_path / "told"
-    folder.mkdir()
-    text = " ".join(["w1 w2 w3 w7"] * 5)
-    (folder / "corpus.jsonl").write_text(json.dumps({"doc_id": "d1", "text": text}) + "\n")
-    (folder / "queries.test.tsv").write_text("q1\tw7 w30\n")
+    write_collection(folder, {"d1": "w1 w2 w3 w7 " * 5}, {"d1": "w7 w30"}, test=["d1"])
     # places are in word pieces of MiniLM, in which w2 is two: "w", "##2"
-    (folder / "evidence.tsv").write_text("qid\tdoc_id\tstart_tok\tend_tok\nq1\td1\t2\t6\n")
+    (folder / "evidence.tsv").write_text("qid\tdoc_id\tstart_tok\tend_tok\nq-d1\td1\t2\t6\n")
     run("--collection", "told", "--document", "d1", "--backbone", world)
     assert page()["evidence"] == [1, 3]
     assert re.fullmatch(r"w2 w3", " ".join(page()["words"][1:3]))

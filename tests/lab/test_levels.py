@@ -7,18 +7,21 @@ from statistics import fmean
 import pytest
 import scipy.stats
 import torch
-from commands import EXPERIMENTS
+from commands import call
+from lab.columns import power_columns
+from lab.comparison import Comparison, Line
+from lab.levels.evidence import measures
+from lab.levels.runs import random_reciprocal_rank
+from lab.levels.scores import KeptScores, content
+from lab.overrides import as_option
+from lab.plan import Row
+from omegaconf import OmegaConf
 from torch_geometric.data import Batch
 
 from socialgraph.data import Split
 from socialgraph.data.graph import gather
 from socialgraph.partition import Partition, RandomCircles, Whole, Windows
 from socialgraph.testing.documents import document
-
-
-@pytest.fixture(autouse=True)
-def _path(monkeypatch):
-    monkeypatch.syspath_prepend(str(EXPERIMENTS))
 
 
 def batch_of(sizes, partition: Partition | None = None, query=(13,), step=7):
@@ -51,8 +54,6 @@ def written_out(length, circles, start, end):
 
 @pytest.mark.parametrize("partition", [Windows(8, k=3), Whole(), Windows(5), RandomCircles(Windows(9, k=4), seed=3)])
 def test_what_circles_hold(partition):
-    from lab.levels.evidence import measures
-
     sizes, places = (40, 9, 64, 1, 30), [(3, 12), (0, 4), (50, 90), (0, 1), (25, 28)]
     batch = batch_of(sizes, partition)
     found = measures(batch, torch.tensor(places))
@@ -66,8 +67,6 @@ def test_what_circles_hold(partition):
 
 
 def test_random_members_have_no_lift_and_whole_documents_none():
-    from lab.levels.evidence import measures
-
     sizes = range(200, 320)
     places = torch.tensor([[size // 2, size // 2 + 40] for size in sizes])
     for partition, tolerance in ((RandomCircles(Windows(16, k=3)), 0.03), (Whole(), 1e-6)):
@@ -78,8 +77,6 @@ def test_random_members_have_no_lift_and_whole_documents_none():
 
 
 def test_equal_sequences_are_read_once(tmp_path):
-    from lab.levels.scores import KeptScores, content
-
     def length(graph):
         return torch.bincount(graph.circle_index[1], minlength=graph.leader_index.numel()).float()
 
@@ -102,8 +99,6 @@ def test_equal_sequences_are_read_once(tmp_path):
 
 
 def test_a_random_order():
-    from lab.levels.runs import random_reciprocal_rank
-
     def split(n, relevant):
         names = [f"d{i}" for i in range(n)]
         return Split({"q": "?"}, {"q": {f"d{i}": 1 for i in range(relevant)}}, {"q": dict.fromkeys(names, 1.0)})
@@ -127,9 +122,6 @@ class Tables:
 
 
 def test_two_levels_on_a_collection_with_evidence(budget, tmp_path, monkeypatch, capsys):
-    from commands import call
-    from lab.overrides import as_option
-
     monkeypatch.chdir(tmp_path)
     where = [f"data.root={tmp_path / 'data'}", f"sentence_backbone={budget[3].split('=')[1]}"]
     kept = [one for one in budget if one.split("=")[0] in ("model.backbone", "window", "partition.max_size")]
@@ -166,13 +158,8 @@ def test_two_levels_on_a_collection_with_evidence(budget, tmp_path, monkeypatch,
     assert {file: file.stat().st_mtime_ns for file in folder.glob("*.json")} == times
 
 
-def test_what_a_table_could_show(monkeypatch):
+def test_what_a_table_could_show():
     """A difference of that size is seen in four comparisons of five."""
-    from lab.columns import power_columns
-    from lab.comparison import Comparison, Line
-    from lab.plan import Row
-    from omegaconf import OmegaConf
-
     test = {"to": ["a"], "measures": ["x"], "level": 0.05}
     config = OmegaConf.create({"measures": ["x"], "report": {"significance": test}})
     generator = torch.Generator().manual_seed(0)

@@ -3,14 +3,9 @@
 import sys
 
 import pytest
-from commands import EXPERIMENTS
+from lab.overrides import spelled_out
 
 from socialgraph.errors import OptionError
-
-
-@pytest.fixture(autouse=True)
-def _path(monkeypatch):
-    monkeypatch.syspath_prepend(str(EXPERIMENTS))
 
 MODULE = """
 from socialgraph.edges import SocialEdges, Uniform
@@ -32,8 +27,6 @@ def own_module(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("own_module")
 def test_a_class_of_ones_own_is_spelled_out():
-    from lab.overrides import spelled_out
-
     typed = ["recipe=maxp", "partition=own_module.Mine", "edges=own_module.Friends", "edges.sparsity=0.9"]
     assert spelled_out(typed) == [
         "recipe=maxp", "partition._target_=own_module.Mine",
@@ -44,8 +37,6 @@ def test_a_class_of_ones_own_is_spelled_out():
 
 
 def test_what_is_no_class_stays():
-    from lab.overrides import spelled_out
-
     typed = ["partition=node", "edges.sparsity=0.9", "data.path=a.b", "--help", "partition=edge,own_module.Mine"]
     assert spelled_out(typed) == typed
 
@@ -61,8 +52,6 @@ def test_what_is_no_class_stays():
     ],
 )
 def test_what_is_mistyped_is_told(typed, told):
-    from lab.overrides import spelled_out
-
     with pytest.raises(OptionError, match=told):
         spelled_out([typed])
 
@@ -83,8 +72,6 @@ BROKEN_FILES = {
 
 @pytest.mark.parametrize("text", BROKEN_FILES)
 def test_a_file_that_cannot_be_imported(text, tmp_path, monkeypatch):
-    from lab.overrides import spelled_out
-
     from socialgraph.recipes.build import build_named
 
     (tmp_path / "own_broken.py").write_text(text)

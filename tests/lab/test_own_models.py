@@ -5,8 +5,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from commands import EXPERIMENTS
-from hydra import compose, initialize_config_dir
+from commands import composed_from, configuration
+from lab import execute
+from lab.plan import Row, composed, named_run
+from lab.product import sources
+from lab.recipe import Recipe, check_training
+from omegaconf import OmegaConf
 
 from socialgraph.errors import LawError, OptionError
 from socialgraph.nn import MaxP
@@ -36,11 +40,8 @@ class Plain(torch.nn.Module):
 
 
 def check(tiny_bert, model, *typed):
-    from lab.recipe import Recipe, check_training
-
-    with initialize_config_dir(str(EXPERIMENTS / "conf"), version_base="1.3"):
-        typed = [f"model.backbone={tiny_bert[0]}", f"recipe.model._target_={__name__}.{model}", *typed]
-        config = compose("config", ["recipe=maxp", *typed])
+    typed = [f"model.backbone={tiny_bert[0]}", f"recipe.model._target_={__name__}.{model}", *typed]
+    config = composed_from("recipe=maxp", *typed)
     check_training(Recipe(config.recipe), config)
 
 
@@ -61,18 +62,15 @@ def test_a_model_of_another_kind_is_refused(tiny_bert):
 
 
 def test_options_show_at_once(tiny_bert):
-    with pytest.raises(OptionError, match=r"Sociable.from_backbone takes no 'pages'; there are: attention, backbone, "):
+    with pytest.raises(OptionError, match=r"Sociable.from_backbone takes no 'pages'; there are: attention, "):
         check(tiny_bert, "Sociable.from_backbone", "+recipe.model.pages=3")
 
 
 def test_the_classes_of_a_row_are_tried_once(tiny_bert, tmp_path, monkeypatch):
-    from lab import execute
-    from lab.plan import Row, composed, named_run
-
     tried = []
     monkeypatch.setattr(execute, "check_training", lambda recipe, config: tried.append(recipe.name))
     typed = ["recipe=maxp", f"model.backbone={tiny_bert[0]}"]
-    with initialize_config_dir(str(EXPERIMENTS / "conf"), version_base="1.3"):
+    with configuration():
         as_it_is, learned = (composed([*typed, f"trainer.groups={groups}"]) for groups in (0, 2))
     execute.check_all([named_run(Row("maxp"), as_it_is, tmp_path, kind="untrained"),
                        named_run(Row("maxp"), learned, tmp_path)])  # fmt: skip
@@ -80,9 +78,6 @@ def test_the_classes_of_a_row_are_tried_once(tiny_bert, tmp_path, monkeypatch):
 
 
 def test_an_edited_model_is_another_run():
-    from lab.product import sources
-    from omegaconf import OmegaConf
-
     name = f"{__name__}.Sociable.from_backbone"
     digest = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
     assert sources(OmegaConf.create({"recipe": {"model": {"_target_": name}}})) == {name: digest}

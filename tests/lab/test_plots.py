@@ -1,35 +1,24 @@
 """Pictures beside tables: which lines make a curve."""
 
-import pytest
-from commands import EXPERIMENTS
+from lab import plots
+from lab.comparison import Comparison, Line
+from lab.plan import Row
+from lab.plots import curves, draw_quality_and_sequences
 from omegaconf import OmegaConf
-
-
-@pytest.fixture(autouse=True)
-def _path(monkeypatch):
-    monkeypatch.syspath_prepend(str(EXPERIMENTS))
-
 
 CONFIG = OmegaConf.create({"measures": ["RR@10", "sequences"], "report": {"significance": {"to": ["other"]}}})
 
 
 def line(options, value, sequences):
-    from lab.comparison import Line
-    from lab.plan import Row
-
     row = Row(",".join(f"{key}={one}" for key, one in options.items()), (), beside={"options": options})
     return Line(row, [{"measures": {"RR@10": {"q": value}, "sequences": {"q": sequences}}}])
 
 
 def comparison(lines):
-    from lab.comparison import Comparison
-
     return Comparison(CONFIG, lines)
 
 
 def test_lines_that_differ_in_k_alone_make_a_curve():
-    from lab.plots import curves
-
     lines = [
         line({"partition": name, "edges.sparsity": sparsity, "partition.k": k}, 0.5, float(k))
         for name in ("edge", "my.Own")
@@ -47,8 +36,6 @@ def test_lines_that_differ_in_k_alone_make_a_curve():
 
 
 def test_k_alone_makes_one_curve(tmp_path):
-    from lab.plots import curves, draw_quality_and_sequences
-
     of = comparison([line({"partition.k": k}, 0.5, float(k)) for k in ("2", "4")])
     assert list(curves(of)) == ["circles"]
     draw_quality_and_sequences(of, tmp_path / "drawn.png")
@@ -56,8 +43,6 @@ def test_k_alone_makes_one_curve(tmp_path):
 
 
 def test_what_belongs_to_no_curve_is_a_mark(tmp_path, monkeypatch):
-    from lab import plots
-
     drawn = []
     monkeypatch.setattr(plots.Figure, "savefig", lambda figure, *_, **__: drawn.append(figure))
     lines = [line({"partition": "edge", "partition.k": k}, 0.5, float(k)) for k in ("2", "4")]
@@ -70,8 +55,6 @@ def test_what_belongs_to_no_curve_is_a_mark(tmp_path, monkeypatch):
 
 
 def test_nothing_is_drawn_where_k_is_not_varied(tmp_path):
-    from lab.plots import curves, draw_quality_and_sequences
-
     one_k = [line({"partition": name, "partition.k": "4"}, 0.5, 4.0) for name in ("edge", "node")]
     none = [line({"partition": name}, 0.5, 4.0) for name in ("edge", "node")]
     for lines in (one_k, none, []):

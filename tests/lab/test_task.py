@@ -2,20 +2,12 @@
 
 from itertools import pairwise
 
-import pytest
-from commands import EXPERIMENTS
+from lab.task import sampled
 
 from socialgraph.data import Split
 
 
-@pytest.fixture(autouse=True)
-def _path(monkeypatch):
-    monkeypatch.syspath_prepend(str(EXPERIMENTS))
-
-
 def test_questions_that_were_asked_before_are_left_out():
-    from lab.task import sampled
-
     names = [f"q{n}" for n in range(40)]
     split = Split(
         {name: "words" for name in names},

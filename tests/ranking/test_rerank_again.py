@@ -18,7 +18,8 @@ from socialgraph.nn import Socialformer
 from socialgraph.nn.icli import ICLI
 from socialgraph.partition import NodeCircles, Windows
 from socialgraph.ranking import rerank
-from socialgraph.ranking.stored import encode_collection, rerank_stored
+from socialgraph.ranking.encode import encode_collection
+from socialgraph.ranking.stored import rerank_stored
 
 QUERIES = {"q1": "w1 w2", "q2": "w3", "q3": "w9 w8 w7"}
 

@@ -54,8 +54,7 @@ def folders(good: Path, counts: dict[str, str]) -> Iterator[tuple[str, Callable[
             yield f"config.json: {kind} {value!r}"[:60], config(lambda c, k=key, v=value: c.__setitem__(k, v))
         yield f"config.json: no {kind}", config(lambda c, k=key: c.pop(k, None))
     for name, text in {"empty": b"", "a list": b"[]", "null": b"null", "garbage": b"\xff\xfe\x00",
-    "cut": b'{"hidden_size": ',
-                       "10^5 deep": b"[" * 100_000, "an empty object": b"{}",
+                       "cut": b'{"hidden_size": ', "10^5 deep": b"[" * 100_000, "an empty object": b"{}",
                        "20 MB": b'{"a": "' + b"x" * 20_000_000 + b'"}',
                        "a pickle": b"\x80\x04."}.items():  # fmt: skip
         yield f"config.json: {name}", raw("config.json", text)
@@ -85,16 +84,8 @@ def folders(good: Path, counts: dict[str, str]) -> Iterator[tuple[str, Callable[
         yield f"without {key}", tensors(lambda w, k=key: w.pop(k))
         for name, value in {"NaN": NAN, "inf": INF, "-inf": -INF}.items():
             yield f"{name} in {key}", tensors(lambda w, k=key, v=value: w.__setitem__(k, _with(w[k], v)))
-        for kind in (
-            torch.int64,
-            torch.bool,
-            torch.uint8,
-            torch.float16,
-            torch.bfloat16,
-            torch.float64,
-            torch.complex64,
-        ):
-            yield f"{key} as {kind}", tensors(lambda w, k=key, t=kind: w.__setitem__(k, w[k].to(t)))
+        for kind in ("int64", "bool", "uint8", "float16", "bfloat16", "float64", "complex64"):
+            yield f"{key} as {kind}", tensors(lambda w, k=key, t=kind: w.__setitem__(k, w[k].to(getattr(torch, t))))
         yield f"{key} flat", tensors(lambda w, k=key: w.__setitem__(k, torch.cat([w[k].flatten(), torch.zeros(1)])))
         yield f"{key} empty", tensors(lambda w, k=key: w.__setitem__(k, torch.zeros(0)))
         yield f"{key} renamed", tensors(lambda w, k=key: w.__setitem__(f"{k}x", w.pop(k)))

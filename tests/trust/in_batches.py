@@ -4,8 +4,8 @@ from contextlib import contextmanager
 
 import pytest
 import torch
+from conftest import write_tiny_bert
 from hypothesis import strategies as st
-from transformers import BertConfig, BertModel, BertTokenizerFast
 
 cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU: the same graph on a GPU is not tried")
 THREADS = torch.get_num_threads()
@@ -15,13 +15,7 @@ THREADS = torch.get_num_threads()
 def backbone(tmp_path_factory):
     """A random BERT of 2 layers x 32, and a tokenizer that knows 195 words and what ends a sentence."""
     folder = tmp_path_factory.mktemp("backbone")
-    torch.manual_seed(0)
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", "?", ",", *(f"w{i}" for i in range(192))]
-    (folder / "vocab.txt").write_text("\n".join(words))
-    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
-    config = BertConfig(vocab_size=200, max_position_embeddings=96, pad_token_id=0, **sizes)
-    BertModel(config, add_pooling_layer=False).save_pretrained(folder)
-    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
+    write_tiny_bert(folder, marks=".?,", num_hidden_layers=2)
     return str(folder)
 
 

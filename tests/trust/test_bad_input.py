@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import ledger_of_cases
-import pytest
-import torch
-from bad_input import COLLECTION, CORPUS, SURROGATES, TEXTS, collections
+from bad_input import COLLECTION, SURROGATES, TEXTS, collections
 from bad_options import CONFIGS, options
+from commands import configuration
 from conftest import document_batch
-from hydra import compose, initialize_config_dir
+from hydra import compose
+from lab.mistakes import one_line_errors
+from lab.recipe import Recipe
 from ledger_of_cases import Ledger, told  # noqa: F401  (a fixture)
 
 from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens, read_run, write_run
@@ -136,18 +135,11 @@ def test_options(tiny_bert):
     ledger.close(at_least=300)
 
 
-CONF = str(Path(__file__).parents[2] / "experiments" / "conf")
-
-
-def test_configurations(tiny_bert, tmp_path, monkeypatch):
+def test_configurations(tiny_bert):
     """Overrides as they are typed: the recipe's edges and circles are made, or one line says why not."""
-    monkeypatch.syspath_prepend(Path(CONF).parent)
-    from lab.mistakes import one_line_errors
-    from lab.recipe import Recipe
-
     ledger = Ledger("configurations")
     tiny = f"model.backbone={tiny_bert[0]}"
-    with initialize_config_dir(CONF, version_base="1.3"):
+    with configuration():
         for override in CONFIGS:
 
             def do(override: str = override) -> None:
@@ -159,37 +151,3 @@ def test_configurations(tiny_bert, tmp_path, monkeypatch):
 
             ledger.case(override, do, "^error: .", sound=override == "edges.sparsity=0.93")
     ledger.close(at_least=60)
-
-
-def test_a_case_that_goes_wrong_is_noticed(tiny_bert, monkeypatch):
-    """The ledger itself: an error from inside, NaN, silence about the file, an escape, an endless loop."""
-
-    def endless() -> None:
-        while True:
-            pass
-
-    def raising(error: Exception) -> Callable[[], None]:
-        def do() -> None:
-            raise error
-
-        return do
-
-    monkeypatch.setattr(ledger_of_cases, "SECONDS", 1)
-    monkeypatch.setattr(ledger_of_cases, "COUNTS", {})
-    ledger = Ledger("none")
-    ledger.case("from inside", raising(RuntimeError("mat1 and mat2")), ".")
-    ledger.case("no file", raising(SocialgraphError("bad")), "folder")
-    ledger.case("an escape", raising(SocialgraphError("folder \x1b[31m")), "folder")
-    ledger.case("endless", endless, ".")
-    ledger.case("sound", raising(SocialgraphError("folder")), "folder", sound=True)
-    assert [entry.split(":")[0] for entry in ledger.wrong] == [
-        "from inside",
-        "no file",
-        "an escape",
-        "endless",
-        "sound",
-    ]
-    world = World(tiny_bert[0])
-    world.model.score.bias.data.fill_(math.nan)
-    with pytest.raises((AssertionError, SocialgraphError)), torch.no_grad():
-        world.rank({"d": Document("d", COLLECTION[CORPUS].decode())}, {"q": "w1"}, {"q": {"d": 1.0}})

@@ -21,12 +21,13 @@ from socialgraph.nn import Socialformer
 
 def test_backbones(tiny_bert, tmp_path):
     ledger, good = Ledger("folders of a backbone"), tmp_path / "good"
-    counts = {"hidden_size": "width", "num_hidden_layers": "layers", "num_attention_heads": "heads",
-    "vocab_size": "words",
-              "intermediate_size": "inner width", "max_position_embeddings": "positions", "type_vocab_size": "segments",
-              "layer_norm_eps": "epsilon", "hidden_dropout_prob": "dropout", "pad_token_id": "padding",
-              "hidden_act": "activation", "model_type": "type", "architectures": "architectures",
-              "initializer_range": "spread"}  # fmt: skip
+    counts = {
+        "hidden_size": "width", "num_hidden_layers": "layers", "num_attention_heads": "heads", "vocab_size": "words",
+        "intermediate_size": "inner width", "max_position_embeddings": "positions", "type_vocab_size": "segments",
+        "layer_norm_eps": "epsilon", "hidden_dropout_prob": "dropout", "pad_token_id": "padding",
+        "hidden_act": "activation", "model_type": "type", "architectures": "architectures",
+        "initializer_range": "spread",
+    }  # fmt: skip
     shutil.copytree(tiny_bert[0], good, ignore=lambda *_: ["good"])
     tokens = {"tokenizer.json": [b"", b"{}", b"[]", b"garbage", b"[" * 100_000,
                                  b'{"model": {"type": "WordPiece"}}',
@@ -49,10 +50,11 @@ def test_backbones(tiny_bert, tmp_path):
 def test_saved_models(tiny_bert, tmp_path):
     ledger, good = Ledger("folders of a model"), tmp_path / "good"
     Socialformer.from_backbone(tiny_bert[0]).save_pretrained(good)
-    counts = {key: key for key in ("hidden_size", "num_layers", "num_heads", "vocab_size", "intermediate_size",
-    "max_positions",
-              "type_vocab_size", "layer_norm_eps", "dropout", "cls_token_id", "sep_token_id", "backbone", "attention",
-              "inter_heads", "inter_width", "inter_circle", "inter_shared", "leader", "readout", "reads")}  # fmt: skip
+    counts = {key: key for key in (
+        "hidden_size", "num_layers", "num_heads", "vocab_size", "intermediate_size", "max_positions", "type_vocab_size",
+        "layer_norm_eps", "dropout", "cls_token_id", "sep_token_id", "backbone", "attention", "inter_heads",
+        "inter_width", "inter_circle", "inter_shared", "leader", "readout", "reads",
+    )}  # fmt: skip
     batch = document_batch()
     for name, change in folders(good, counts):
         folder = _copy(good, tmp_path / "odd")

@@ -27,13 +27,6 @@ def build(tmp_path_factory):
     return make
 
 
-@pytest.fixture(autouse=True)
-def _count(request, record_property):
-    yield
-    if request.node.name == "test_a_good_one_passes":
-        record_property("told", f"broken edge samplers: {len(ANSWERS)} kinds, each ends in one line")
-
-
 #: what is done to a right answer: (edges, weights) -> answer
 ANSWERS: dict[str, Callable[[Tensor, Tensor], Any]] = {
     "nothing": lambda e, w: None,
@@ -92,6 +85,7 @@ def test_the_line_names_the_document_and_the_edge(build):
     assert "'an edge goes both ways, with one weight' on the graph 'document d0, query q1': edge 0 joins node 0" in line
 
 
-def test_a_good_one_passes(build):
+def test_a_good_one_passes(build, record_property):
     assert build(Chain(), keep_edges=True)(PAIRS).edge_index.size(1) == 2 * (89 + 59 + 39)
     build(Chain(ANSWERS["another weight back"]), check=False)(PAIRS)  # nobody looks
+    record_property("told", f"broken edge samplers: {len(ANSWERS)} kinds, each ends in one line")

@@ -3,15 +3,11 @@
 Long form: python tests/trust/test_killed_reranking.py --kills 20
 """
 
-import argparse
 import json
 import os
 import random
-import signal
 import sys
-import tempfile
 import time
-from itertools import count
 from pathlib import Path
 
 import pytest
@@ -20,6 +16,8 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[1]))  # where it is called as a program
 from children import fresh
 from conftest import write_tiny_bert
+from killing import killed, long_form, undisturbed
+from tales import random_texts
 
 from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
 from socialgraph.data.trec import write_run
@@ -27,8 +25,10 @@ from socialgraph.edges import SocialEdges, StaticCentrality, StaticDistance
 from socialgraph.nn import Socialformer
 from socialgraph.nn.colbert import ColBERT
 from socialgraph.partition import EdgeCircles, Windows
-from socialgraph.ranking import rerank, stored
-from socialgraph.ranking.stored import VectorStore, encode_collection, rerank_stored
+from socialgraph.ranking import encode, rerank
+from socialgraph.ranking.encode import encode_collection
+from socialgraph.ranking.stored import rerank_stored
+from socialgraph.ranking.vector_store import VectorStore
 
 WORKS = ("reranking", "matching", "encoding")
 QUERIES = {f"q{i}": f"w{i} w{i + 1} w{2 * i}" for i in range(6)}
@@ -41,12 +41,11 @@ class Works:
 
     def __init__(self, folder):
         if not (folder / "bert").exists():
-            (folder / "bert").mkdir(parents=True)
             write_tiny_bert(folder / "bert")
         name = str(folder / "bert")
         torch.manual_seed(0)  # each process makes the same
-        text = lambda n: " ".join(f"w{i}" for i in torch.randint(0, 195, (n,)))  # noqa: E731
-        documents = {f"d{i:02}": Document(f"d{i:02}", text(20 + 2 * i)) for i in range(60)}
+        texts = random_texts(range(20, 140, 2))
+        documents = {f"d{i:02}": Document(f"d{i:02}", text) for i, text in enumerate(texts)}
         tokens = Tokens(name)
         statistics = TermStatistics.of(tokens, documents)
         edges = SocialEdges([StaticDistance(), StaticCentrality()])
@@ -67,7 +66,7 @@ class Works:
         write_run(folder / "result", rerank_stored(*asked, journal=folder / "journal", **OPTIONS))
 
     def encoding(self, folder):
-        stored.STEP_SECONDS = 0.0  # every batch is noted
+        encode.STEP_SECONDS = 0.0  # every batch is noted
         if not (folder / "result").exists():
             encode_collection(self.colbert, self.passages, list(self.passages.documents), folder / "result", **OPTIONS)
 
@@ -117,38 +116,26 @@ def noted(folder):
     return [json.loads(line)["batch"] for line in lines]
 
 
-def kill(works, name, folder, kills, chance):
-    """Kill a work so many times, in as many rounds as that takes; return what came of it."""
-    (folder / "undisturbed").mkdir(parents=True)
-    child = begin(name, works, folder / "undisturbed")
-    begun = time.monotonic()
-    child.join()
-    assert child.exitcode == 0
-    seconds = time.monotonic() - begun
-    expected, batches = contents(folder / "undisturbed"), (folder / "undisturbed" / "calls").stat().st_size
-    died = again = 0
-    for number in count():
-        here = folder / str(number)
-        here.mkdir()
-        deaths, code = 0, -signal.SIGKILL
-        while code == -signal.SIGKILL:
-            child = begin(name, works, here)
-            if died < kills:
-                time.sleep(chance.uniform(0, 2 * seconds / min(kills, 5)))
-                child.kill()
-            child.join()
-            code = child.exitcode
-            deaths += code == -signal.SIGKILL
-            died += code == -signal.SIGKILL
-        assert code == 0, f"{name}: ended with {code}"
-        assert contents(here) == expected, f"{name}: round {number} has another result"
+def kill(name, works, folder, kills, chance):
+    """Kill a work so often; return in words what was tried."""
+
+    def begin_here(here):
+        return begin(name, works, here)
+
+    quiet = folder / "undisturbed"
+    seconds = undisturbed(begin_here, quiet)
+    longest = 2 * seconds / min(kills, 5)
+    rounds = killed(begin_here, folder, kills, lambda child, here: time.sleep(chance.uniform(0, longest)))
+    batches, again = (quiet / "calls").stat().st_size, 0
+    assert batches > 20
+    for here, deaths in rounds.items():
+        assert contents(here) == contents(quiet), f"{name}: {here.name} has another result"
         calls = (here / "calls").stat().st_size
         assert batches <= calls <= batches + deaths, f"{name}: {calls} batches for {batches}, killed {deaths} times"
         again += calls - batches
         if name != "encoding":
             assert noted(here) == list(range(batches)), f"{name}: a batch is missing or noted twice"
-        if died >= kills:
-            return {"kills": died, "rounds": number + 1, "batches": batches, "batches in flight": again}
+    return f"{name} of {batches} batches killed {kills} times, {again} batches done again; runs: {len(rounds)}"
 
 
 def prepare(works):
@@ -166,18 +153,14 @@ def works(tmp_path_factory):
 
 @pytest.mark.parametrize("name", WORKS)
 def test_killed_work_ends_as_if_nobody_had_disturbed_it(works, name, tmp_path, record_property):
-    came = kill(works, name, tmp_path, 4, random.Random())
-    assert came["kills"] == 4
-    assert came["batches"] > 20
-    record_property("told", f"{name} killed 4 times")
+    record_property("told", kill(name, works, tmp_path, 4, random.Random()))
+
+
+def kill_all(folder, kills, chance):
+    """Kill each work so often; return in words what was tried."""
+    works = prepare(folder / "works")
+    return "\n".join(kill(name, works, folder / name, kills, chance) for name in WORKS)
 
 
 if __name__ == "__main__":
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--kills", type=int, default=20, help="of each work")
-    options.add_argument("--seed", type=int, default=None, help="of the moments")
-    given = options.parse_args()
-    chance = random.Random(given.seed)
-    with tempfile.TemporaryDirectory() as place:
-        made = prepare(Path(place) / "works")
-        print(json.dumps({name: kill(made, name, Path(place) / name, given.kills, chance) for name in WORKS}))
+    long_form(__doc__, kill_all)

@@ -3,23 +3,20 @@
 Long form: python tests/trust/test_killed_table.py --kills 20
 """
 
-import argparse
 import gzip
 import json
 import os
 import random
-import shutil
-import signal
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # where it is called as a program
+sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
 from children import fresh
 from commands import call, typed_for_tales, write_tales
+from killing import killed, long_form, undisturbed
 
-ROOT = Path(__file__).parents[2]
 ROWS = "rows=[bm25,parade,socialformer-node,idcm,colbert]"
 
 
@@ -35,7 +32,6 @@ def table(folder, results):
     """Make the table, in a process of its own."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     os.dup2(1, 2)
-    sys.path.insert(0, str(ROOT / "experiments"))
     call("table", *typed(folder), f"results={results}")
 
 
@@ -55,64 +51,37 @@ def losses(log):
     return [(line["step"], line["loss"], line["learning_rate"]) for line in log if "loss" in line]
 
 
-def stage(results):
-    """Return where a run was when it died."""
-    place = results / "tales" / "test" / ".unfinished"
-    there = sorted(path.relative_to(place).parts for path in place.rglob("*")) if place.is_dir() else []
-    names = {part for parts in there for part in parts}
-    if "scores" in names:
-        return "re-ranking"
-    if any(name.startswith("checkpoint") for name in names):
-        return "training, with a checkpoint"
-    return "training" if there else "between rows"
+def kill_table(folder, kills, chance):
+    """Kill a table so often; return in words what was tried."""
+    child, made = fresh().Process(target=write_tales, args=(folder / "tales",)), {}
+    child.start()
+    child.join()
 
+    def nothing_is_made_twice(results):
+        for path in results.rglob("*.run.gz"):
+            assert made.setdefault(path, path.stat().st_mtime_ns) == path.stat().st_mtime_ns
 
-def killed_and_whole(folder, kills, seed=0):
-    """Return what an undisturbed run leaves, what a killed one leaves, and where it was killed."""
-    context, draw = fresh(), random.Random(seed)
-    for work, arguments in ((write_tales, (folder / "tales",)), (table, (folder / "tales", folder / "whole"))):
-        began = time.perf_counter()
-        child = context.Process(target=work, args=arguments)
+    def begin(results):
+        nothing_is_made_twice(results)
+        child = fresh().Process(target=table, args=(folder / "tales", results))
         child.start()
-        child.join()
-        assert child.exitcode == 0
-    length, moments = time.perf_counter() - began, []
-    while True:
-        child = context.Process(target=table, args=(folder / "tales", folder / "killed"))
-        child.start()
-        before = {path: path.stat().st_mtime_ns for path in (folder / "killed").rglob("*.run.gz")}
-        # what is left is shorter each time
-        child.join(draw.uniform(0.05, 1) * length / 2 if len(moments) < kills else None)
-        if child.exitcode is None:
-            os.kill(child.pid, signal.SIGKILL)
-            child.join()
-            moments.append(stage(folder / "killed"))
-        assert all(path.stat().st_mtime_ns == then for path, then in before.items())  # nothing is made twice
-        if child.exitcode == -signal.SIGKILL:
-            continue
-        assert child.exitcode == 0
-        if len(moments) == kills:
-            return finished(folder / "whole"), finished(folder / "killed"), moments
-        shutil.rmtree(folder / "killed")  # it ended before it could be killed so often: once more, and sooner
-        moments, length = [], length / 2
+        return child
+
+    seconds = undisturbed(begin, folder / "whole")
+    runs = killed(begin, folder, kills, lambda *_: time.sleep(chance.uniform(0.05, 1) * seconds / 2))
+    whole = finished(folder / "whole")
+    assert len(whole) == 10
+    assert all(len(value) > 0 for value in whole.values())
+    for results in runs:
+        nothing_is_made_twice(results)
+        assert finished(results) == whole
+        assert not (results / "tales" / "test" / ".unfinished").exists()
+    return f"a table killed {kills} times; runs: {len(runs)}"
 
 
 def test_a_killed_table_goes_on_and_ends_the_same(tmp_path, record_property):
-    whole, killed, moments = killed_and_whole(tmp_path, kills=4)
-    assert killed == whole
-    assert len(whole) == 10
-    assert all(len(value) > 0 for value in whole.values())
-    assert not (tmp_path / "killed" / "tales" / "test" / ".unfinished").exists()
-    record_property("told", f"a table killed {len(moments)} times: {', '.join(moments)}")
+    record_property("told", kill_table(tmp_path, 4, random.Random()))
 
 
 if __name__ == "__main__":
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--kills", type=int, default=20)
-    options.add_argument("--seed", type=int, default=0)
-    chosen = options.parse_args()
-    with tempfile.TemporaryDirectory() as place:
-        found = killed_and_whole(Path(place), chosen.kills, chosen.seed)
-    print(f"killed {len(found[2])} times: {', '.join(found[2])}")
-    print("the same files" if found[0] == found[1] else "OTHER FILES")
-    sys.exit(found[0] != found[1])
+    long_form(__doc__, kill_table)

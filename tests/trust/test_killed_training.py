@@ -1,12 +1,111 @@
-"""Training killed at random moments ends as if nothing had happened; the long form is the program itself."""
+"""Training is killed at random moments and started again: it ends as if nothing had happened.
 
+Three stages of a cascade are trained one after the other, with dropout, accumulation and a checkpoint every other step.
+Half of the kills fall anywhere, half of them while a checkpoint is being written.
+
+Long form: python tests/trust/test_killed_training.py --kills 20
+"""
+
+import json
 import os
+import random
+import sys
+import time
+from pathlib import Path
 
-from kill_training import main
+import torch
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # where it is called as a program
+from children import fresh
+from conftest import write_tiny_bert
+from killing import killed, long_form, undisturbed
+from safetensors.torch import load_file, save_model
+from training_task import assert_same, task_for
+
+from socialgraph.data import TrainingGroups
+from socialgraph.nn.idcm import IDCM
+from socialgraph.ranking import train
+
+OPTIONS = {
+    "learning_rate": 2e-3, "per_device_train_batch_size": 2, "gradient_accumulation_steps": 2, "num_train_epochs": 2,
+    "logging_steps": 3, "save_strategy": "steps", "save_steps": 2, "use_cpu": True, "disable_tqdm": True,
+}  # fmt: skip
 
 
-def test_a_training_killed_four_times_ends_with_the_same_weights_and_log(tmp_path, capsys, record_property):
-    main(kills=4, seed=int.from_bytes(os.urandom(2)), folder=tmp_path)
-    last = capsys.readouterr().out.splitlines()[-1]
-    assert last.startswith("4 kills, ")
-    record_property("told", f"a training: {last}")
+def cascade(bert):
+    """Return a model with three stages of training."""
+    return IDCM.from_backbone(str(bert), chunks=2, kernels=3)
+
+
+def life(bert, run):
+    """Train what is left to train, and write the weights and the log; what is said goes to a file."""
+    torch.set_num_threads(1)
+    with open(run / "errors", "a") as errors:
+        os.dup2(errors.fileno(), 1)
+        os.dup2(errors.fileno(), 2)
+    split, builder = task_for(bert, edges=False)
+    groups = TrainingGroups(split, size=16, negatives=2)
+    torch.manual_seed(os.getpid())  # what a checkpoint does not restore would show
+    model = cascade(bert)
+    model.load_state_dict(load_file(bert / "start.safetensors"))
+    logs = []
+    for stage in model.stages:
+        folder = run / stage
+        logs.append(train(model, builder, groups, split.queries, folder, stage=stage, resume=True, **OPTIONS))
+    save_model(model, str(run / "end.safetensors"))
+    (run / "log.json").write_text(json.dumps([[what_repeats(line) for line in log] for log in logs]))
+
+
+def what_repeats(line):
+    """Return a line of the log without times and speeds."""
+    return {name: value for name, value in line.items() if not name.startswith(("train_runtime", "train_s"))}
+
+
+def half_written(run):
+    """Return the checkpoints that are being written, or were when the process died."""
+    return {path.name for path in run.glob("*/.checkpoint-*.part")}
+
+
+def outcome(run):
+    """Return the weights and the log of a training that has ended."""
+    return load_file(run / "end.safetensors"), json.loads((run / "log.json").read_text())
+
+
+def kill_training(folder, kills, chance):
+    """Kill trainings so often; return in words what was tried."""
+    bert = folder / "bert"
+    write_tiny_bert(bert, num_hidden_layers=2)
+    save_model(cascade(bert), str(bert / "start.safetensors"))
+    halves = []
+
+    def begin(run):
+        halves.extend(half_written(run))
+        child = fresh().Process(target=life, args=(bert, run))
+        child.start()
+        return child
+
+    def moment(child, run):
+        if chance.random() < 0.5:
+            nth, names = chance.randrange(1, 4), set()
+            while len(names) < nth and child.exitcode is None:
+                names |= half_written(run)
+                time.sleep(0.0005)
+            time.sleep(chance.uniform(0, 0.02))
+        else:
+            time.sleep(chance.uniform(0, seconds / 2))
+
+    seconds = undisturbed(begin, folder / "undisturbed")
+    runs = killed(begin, folder, kills, moment)
+    weights, log = outcome(folder / "undisturbed")
+    for run in runs:
+        assert_same(outcome(run)[0], weights)
+        assert outcome(run)[1] == log
+    return f"a training killed {kills} times, {len(halves)} of them with a half-written checkpoint; runs: {len(runs)}"
+
+
+def test_a_killed_training_ends_with_the_same_weights_and_log(tmp_path, record_property):
+    record_property("told", kill_training(tmp_path, 4, random.Random()))
+
+
+if __name__ == "__main__":
+    long_form(__doc__, kill_training)

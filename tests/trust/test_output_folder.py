@@ -12,6 +12,12 @@ import commands
 import pytest
 import torch
 from commands import EXPERIMENTS, typed_for_tales, write_tales
+from lab import execute
+from lab.plan import Row, Run, results_folder
+from lab.recipe import divided
+from lab.task import Tasks
+from lab.unfinished import Training, Unfinished
+from omegaconf import OmegaConf
 
 from socialgraph.errors import OptionError, OutputError
 
@@ -101,11 +107,6 @@ def test_two_processes_take_different_runs_of_one_folder(tales, tmp_path):
 
 
 def test_a_closed_folder_shows_before_anything_is_computed(tales, tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(str(EXPERIMENTS))
-    from lab import execute
-    from lab.plan import Row, Run
-    from lab.task import Tasks
-
     monkeypatch.setattr(execute, "carry_out", None)  # nothing of the work may begin
     (tmp_path / "file").write_text("")
     run = Run(Row("bm25"), 0, None, {"test": tmp_path / "file" / "results"}, {"test": {}})
@@ -113,11 +114,7 @@ def test_a_closed_folder_shows_before_anything_is_computed(tales, tmp_path, monk
         execute.execute(run, Tasks())
 
 
-def test_names_of_folders_lead_nowhere_else(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(str(EXPERIMENTS))
-    from lab.plan import results_folder
-    from omegaconf import OmegaConf
-
+def test_names_of_folders_lead_nowhere_else(tmp_path):
     for label in ("../../etc", "/etc", "..", ".", "", "a/../../b"):
         config = OmegaConf.create({"results": str(tmp_path), "data": {"label": label, "splits": {"test": label}}})
         found = results_folder(config)
@@ -149,7 +146,6 @@ def files(folder):
     ],
 )  # fmt: skip
 def test_names_in_options_write_nothing_outside(command, typed, written, tales, tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(str(EXPERIMENTS))
     monkeypatch.chdir(tmp_path)
     folder, there = tmp_path / "a" / "b" / "c" / "out", files(tmp_path)
     small = ["document_length=48", "partition.k=2", "trainer.groups=2"]
@@ -161,11 +157,7 @@ def test_names_in_options_write_nothing_outside(command, typed, written, tales, 
     assert written <= files(folder)
 
 
-def test_names_of_runs_and_splits_lead_nowhere_else(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(str(EXPERIMENTS))
-    from lab.plan import Row, Run
-    from lab.store import Unfinished
-
+def test_names_of_runs_and_splits_lead_nowhere_else(tmp_path):
     for name in ("../evil", "/etc/evil", "..", ".", "", "a/../../b", "..\\evil", "a\0b"):
         for kind in ("", "untrained"):
             run = Run(Row(name), 0, None, {}, {}, kind=kind)
@@ -178,10 +170,7 @@ def test_names_of_runs_and_splits_lead_nowhere_else(tmp_path, monkeypatch):
         assert Run(Row(name), 12, None, {}, {}).name == f"{name}.12"
 
 
-def test_a_step_is_divided_among_processes(monkeypatch):
-    monkeypatch.syspath_prepend(str(EXPERIMENTS))
-    from lab.recipe import divided
-
+def test_a_step_is_divided_among_processes():
     batch, steps = "per_device_train_batch_size", "gradient_accumulation_steps"
     for arguments, among, expected in (
         ({batch: 8}, 1, (8, 1)),
@@ -196,10 +185,7 @@ def test_a_step_is_divided_among_processes(monkeypatch):
         divided({batch: 1}, 2)
 
 
-def test_a_trained_model_is_kept_also_where_it_shares_weights(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(str(EXPERIMENTS))
-    from lab.store import Training, Unfinished
-
+def test_a_trained_model_is_kept_also_where_it_shares_weights(tmp_path):
     def model():
         layer = torch.nn.Linear(3, 3)
         return torch.nn.Sequential(layer, layer)

@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import BertConfig, BertModel, BertTokenizerFast
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # where it is called as a program
+from conftest import write_tiny_bert
+from tales import random_texts
 
 from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
 from socialgraph.edges import SocialEdges, StaticDistance
@@ -20,25 +23,20 @@ from socialgraph.nn import Socialformer
 from socialgraph.nn.colbert import ColBERT
 from socialgraph.partition import NodeCircles, Windows
 from socialgraph.ranking import rerank
-from socialgraph.ranking.stored import VectorStore, encode_collection, rerank_stored
+from socialgraph.ranking.encode import encode_collection
+from socialgraph.ranking.stored import rerank_stored
+from socialgraph.ranking.vector_store import VectorStore
 
 MEGABYTE = 1 << 20
 
 
 def ranker(folder):
     """Return a builder of long documents and a small wide model, whose states are what takes the memory."""
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{i}" for i in range(195))]
-    (folder / "vocab.txt").write_text("\n".join(words))
-    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=200, hidden_size=256, num_hidden_layers=1, num_attention_heads=4, intermediate_size=256,
-        max_position_embeddings=160, pad_token_id=0,
-    )  # fmt: skip
-    BertModel(config, add_pooling_layer=False).save_pretrained(folder)
-    text = lambda n: " ".join(f"w{i}" for i in torch.randint(0, 195, (n,)))  # noqa: E731
-    documents = {f"d{i:02}": Document(f"d{i:02}", text(300 + 10 * i)) for i in range(40)}
-    documents["huge"] = Document("huge", text(100_000))
+    sizes = {"hidden_size": 256, "num_hidden_layers": 1, "intermediate_size": 256, "max_position_embeddings": 160}
+    write_tiny_bert(folder, **sizes)
+    *texts, huge = random_texts([*range(300, 700, 10), 100_000])
+    documents = {f"d{i:02}": Document(f"d{i:02}", text) for i, text in enumerate(texts)}
+    documents["huge"] = Document("huge", huge)
     tokens = Tokens(str(folder), max_document_length=100_000)
     statistics = TermStatistics.of(tokens, documents)
     return GraphBuilder(documents, tokens, statistics, passages=Windows(100))

@@ -20,7 +20,7 @@ from socialgraph import backbone
 from socialgraph.data import Document, Tokens
 from socialgraph.data.token_store import TokenStore
 from socialgraph.errors import CheckpointError, InputError
-from socialgraph.nn import PARADE, Socialformer
+from socialgraph.nn import Socialformer
 
 
 class Canary:
@@ -36,20 +36,19 @@ class Canary:
 def pickles(folder: Path, canary: Path) -> None:
     """Put pickles of every name beside a model."""
     raw = pickle.dumps(Canary(canary))
-    for name in ("optimizer.pt", "scheduler.pt", "rng_state.pth", "training_args.bin", "model.pkl", "model.ckpt",
-    "vocab.pkl",
-                 "adapter_model.bin", "pytorch_model.bin", "flax_model.msgpack", "tf_model.h5"):  # fmt: skip
+    names = (
+        "optimizer.pt", "scheduler.pt", "rng_state.pth", "training_args.bin", "model.pkl", "model.ckpt", "vocab.pkl",
+        "adapter_model.bin", "pytorch_model.bin", "flax_model.msgpack", "tf_model.h5",
+    )  # fmt: skip
+    for name in names:
         (folder / name).write_bytes(raw)
-
-
-def test_the_canary_sings(tmp_path):
-    pickle.loads(pickle.dumps(Canary(tmp_path / "sang"))).close()
-    assert (tmp_path / "sang").exists()
 
 
 def test_pickles_are_never_loaded(tiny_bert, tmp_path):
     """Beside safetensors they are not looked at; instead of safetensors they are refused, with what to do."""
     sang = tmp_path / "sang"
+    pickle.loads(pickle.dumps(Canary(sang))).close()  # it does what a pickle may do
+    sang.unlink()
     bert, saved = tmp_path / "bert", tmp_path / "saved"
     shutil.copytree(tiny_bert[0], bert, ignore=shutil.ignore_patterns("bert", "saved"))
     Socialformer.from_backbone(tiny_bert[0]).save_pretrained(saved)
@@ -116,9 +115,11 @@ def test_code_beside_a_model_never_runs(tiny_bert, tmp_path):
             (folder / file).write_text(json.dumps(values))
     # what else a config may ask of the library
     values = json.loads((bert / "config.json").read_text())
-    values |= {"attn_implementation": "somebody/kernel", "_attn_implementation": "somebody/kernel",
-    "quantization_config": None,
-               "transformers_weights": "pytorch_model.bin", "dtype": "float16", "torch_dtype": "float16"}  # fmt: skip
+    values |= {
+        "attn_implementation": "somebody/kernel", "_attn_implementation": "somebody/kernel",
+        "quantization_config": None, "transformers_weights": "pytorch_model.bin", "dtype": "float16",
+        "torch_dtype": "float16",
+    }  # fmt: skip
     (bert / "config.json").write_text(json.dumps(values))
     model = backbone.load_bert(str(bert))
     assert type(model).__module__ == "transformers.models.bert.modeling_bert"
@@ -148,8 +149,8 @@ def test_code_beside_a_model_never_runs(tiny_bert, tmp_path):
         ("hidden_size", 10**9, "bert"), ("vocab_size", 10**12, "bert"), ("num_hidden_layers", 10**9, "bert"),
         ("max_position_embeddings", 10**11, "bert"), ("intermediate_size", 10**10, "bert"),
         ("hidden_size", 10**9, "model"), ("vocab_size", 2**31 - 1, "model"), ("num_layers", 10**9, "model"),
-        ("max_positions", 2**31 - 1, "model"), ("intermediate_size", 2**31 - 1, "model"), ("inter_width", 2**31 - 1,
-        "model"),
+        ("max_positions", 2**31 - 1, "model"), ("intermediate_size", 2**31 - 1, "model"),
+        ("inter_width", 2**31 - 1, "model"),
     ],
 )  # fmt: skip
 def test_absurd_sizes_take_neither_memory_nor_time(tiny_bert, tmp_path, key, value, load):
@@ -198,9 +199,3 @@ def test_a_yaml_makes_no_objects(tmp_path, tag):
     with pytest.raises(Exception, match="could not determine a constructor"):
         OmegaConf.load(tmp_path / "config.yaml")
     assert not (tmp_path / "made").exists()
-
-
-def test_a_model_of_another_class_is_refused(tiny_bert, tmp_path):
-    PARADE.from_backbone(tiny_bert[0]).save_pretrained(tmp_path / "saved")
-    with pytest.raises(CheckpointError, match="not a saved Socialformer"):
-        Socialformer.from_pretrained(tmp_path / "saved")

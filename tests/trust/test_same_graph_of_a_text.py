@@ -8,6 +8,7 @@ from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
 from in_batches import backbone, batches, cuda, threads  # noqa: F401  (a fixture)
+from tales import random_texts
 from torch.utils.data import DataLoader
 
 from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens, WeightCache
@@ -37,8 +38,7 @@ KEYS = ("tfidf", "dynamic_distance", "dynamic_centrality", "circle_index", "lead
 
 def spoken(seed, length):
     """Return a text of so many words."""
-    generator = torch.Generator().manual_seed(seed)
-    return " ".join(f"w{int(i)}" for i in torch.randint(0, 190, (length,), generator=generator))
+    return random_texts([length], words=190, seed=seed)[0]
 
 
 class Builders:

@@ -9,6 +9,7 @@ import torch
 from conftest import write_tiny_bert
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tales import random_texts
 
 from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
 from socialgraph.edges import SocialEdges, StaticCentrality, StaticDistance
@@ -57,9 +58,8 @@ def model_of(kind):
 
 
 def documents_of(lengths, seed):
-    generator = torch.Generator().manual_seed(seed)
-    words = lambda n: " ".join(f"w{i}" for i in torch.randint(0, 195, (n,), generator=generator))  # noqa: E731
-    return {f"d{i}-{seed}": Document(f"d{i}-{seed}", words(n)) for i, n in enumerate(lengths)}
+    texts = random_texts(lengths, seed=seed)
+    return {f"d{i}-{seed}": Document(f"d{i}-{seed}", text) for i, text in enumerate(texts)}
 
 
 @pytest.mark.parametrize("kind", CASES)

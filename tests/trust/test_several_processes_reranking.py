@@ -12,6 +12,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # where it is called as a program
 from conftest import write_tiny_bert
+from tales import random_texts
 
 from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
 from socialgraph.edges import SocialEdges, StaticCentrality, StaticDistance
@@ -19,7 +20,8 @@ from socialgraph.nn import Socialformer
 from socialgraph.nn.colbert import ColBERT
 from socialgraph.partition import EdgeCircles, Windows
 from socialgraph.ranking import processes, rerank
-from socialgraph.ranking.stored import encode_collection, rerank_stored
+from socialgraph.ranking.encode import encode_collection
+from socialgraph.ranking.stored import rerank_stored
 
 QUERIES = {"q1": "w1 w2", "q2": "w3", "q3": "w9 w8 w7"}
 OPTIONS = {"token_budget": 150, "progress": True}
@@ -34,12 +36,10 @@ def program(folder):
     """Re-rank in each way and write down what this process got."""
     first = processes.is_first()
     if first:
-        folder.mkdir()
         write_tiny_bert(folder)
     processes.wait()
-    generator = torch.Generator().manual_seed(0)
-    words = lambda n: " ".join(f"w{i}" for i in torch.randint(0, 195, (n,), generator=generator))  # noqa: E731
-    documents = {f"d{i:02}": Document(f"d{i:02}", words(10 * i)) for i in range(20)}  # d00 is empty
+    texts = random_texts(range(0, 200, 10))  # d00 is empty
+    documents = {f"d{i:02}": Document(f"d{i:02}", text) for i, text in enumerate(texts)}
     tokens = Tokens(str(folder))
     statistics = TermStatistics.of(tokens, documents)
     edges = SocialEdges([StaticDistance(), StaticCentrality()])

@@ -9,21 +9,18 @@ from pathlib import Path
 import children
 import pytest
 import torch
+from conftest import write_tiny_bert
 from safetensors.torch import load_file
 
 PROGRAM = str(Path(__file__).with_name("train_together.py"))
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
 
 
-
-
 @pytest.fixture(scope="module")
 def one(tmp_path_factory):
     """What one process makes, with twice the accumulation."""
-    from kill_training import write_bert
-
     folder = tmp_path_factory.mktemp("together")
-    write_bert(folder / "bert")
+    write_tiny_bert(folder / "bert", num_hidden_layers=2)
     (folder / "one").mkdir()
     done = children.run(PROGRAM, folder / "bert", folder / "one", 2, 0)
     assert done.returncode == 0, done.stderr[-3000:]

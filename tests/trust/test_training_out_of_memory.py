@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from kill_training import task, write_bert
+from conftest import write_tiny_bert
+from training_task import task_for
 
 from socialgraph.data import TrainingGroups
 from socialgraph.errors import TooLargeError
@@ -42,8 +43,8 @@ def test_too_little_memory_on_a_cpu(tmp_path):
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_too_little_memory_on_a_gpu(tmp_path):
-    write_bert(tmp_path / "bert")
-    builder, split = task(tmp_path / "bert", length=1500)
+    write_tiny_bert(tmp_path / "bert", num_hidden_layers=2)
+    split, builder = task_for(tmp_path / "bert", length=1500)
     builder.device = torch.device("cuda")
     builder.edges.to("cuda")
     groups = TrainingGroups(split, size=48, negatives=2)

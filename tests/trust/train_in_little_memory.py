@@ -10,7 +10,10 @@ import warnings
 from pathlib import Path
 
 import torch
-from kill_training import task, write_bert
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from conftest import write_tiny_bert
+from training_task import task_for
 
 from socialgraph.data import TrainingGroups
 from socialgraph.errors import TooLargeError
@@ -33,8 +36,8 @@ def limit(size):
 
 torch.set_num_threads(1)
 folder = Path(sys.argv[1])
-write_bert(folder / "bert")
-builder, split = task(folder / "bert", length=900)
+write_tiny_bert(folder / "bert", num_hidden_layers=2)
+split, builder = task_for(folder / "bert", length=900)
 groups = TrainingGroups(split, size=2 * BATCH, negatives=2)
 
 

@@ -11,8 +11,10 @@ import sys
 from pathlib import Path
 
 import torch
-from kill_training import task
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from safetensors.torch import save_model
+from training_task import task_for
 
 from socialgraph.data import TrainingGroups, write_run
 from socialgraph.nn import Socialformer
@@ -35,7 +37,7 @@ def loss(scores, group, relevant):
     return listwise_cross_entropy(scores, group, relevant)
 
 
-builder, split = task(bert)
+split, builder = task_for(bert)
 torch.manual_seed(0)
 model = Socialformer.from_backbone(str(bert), dropout=0.0)
 log = train(

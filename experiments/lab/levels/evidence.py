@@ -21,9 +21,8 @@ from omegaconf import DictConfig
 from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import cumsum, index_to_mask, scatter
-from tqdm import tqdm
 
-from lab.describe import in_batches
+from lab.describe import drawn
 from lab.outcome import Outcome, Ranked
 from lab.plan import Run
 from lab.recipe import Recipe
@@ -48,23 +47,17 @@ def look(run: Run, tasks: Tasks) -> Outcome:
     places = known_places(run.config, task, split, builder.tokens, run.amount)
     queries = task.collection[split].queries
     pairs = [(query_id, queries[query_id], place.document_id) for query_id, place in places.items()]
-    found: dict[str, dict[str, float]] = {}
-    circles = 0.0  # seconds
-    bar = tqdm(total=len(pairs), desc=f"evidence, {run.row.label}", unit="doc", leave=False, disable=None)
-    for batch in in_batches(builder, pairs, run.config.trainer.token_budget):
-        weighed = builder.weighed(builder.read(batch))  # what BERT reads for the edges is not the circles' cost
-        began_circles = time.perf_counter()
-        graph = builder.draw(weighed)
-        circles += time.perf_counter() - began_circles
+    measured: dict[str, dict[str, float]] = {}
+    spent: dict[str, float] = {}
+    budget = run.config.trainer.token_budget
+    for batch, graph in drawn(builder, pairs, budget, f"evidence, {run.row.label}", spent):
         bounds = torch.tensor([[places[query_id].start, places[query_id].end] for query_id, _, _ in batch])
         for name, values in measures(graph, bounds.to(graph.batch.device)).items():
-            found.setdefault(name, {}).update(zip((q for q, _, _ in batch), values.tolist(), strict=True))
-        bar.update(len(batch))
-    bar.close()
+            measured.setdefault(name, {}).update(zip((q for q, _, _ in batch), values.tolist(), strict=True))
     clusters = {query_id: place.document_id for query_id, place in places.items()}
     seconds = time.perf_counter() - began
-    also = {"clusters": clusters, "graph_seconds_per_document": circles / len(pairs)}
-    test = Ranked({}, seconds / len(pairs), found)  # nothing is ranked
+    also = {"clusters": clusters, "graph_seconds_per_document": spent["graph"] / len(pairs)}
+    test = Ranked({}, seconds / len(pairs), measured)  # nothing is ranked
     return Outcome(recipe.name, {split: test}, seconds=seconds, also=also)
 
 
@@ -80,11 +73,10 @@ def known_places(config: DictConfig, task: Task, split: str, tokens: Tokens, amo
     places: dict[str, Evidence] = {}
     for query_id in sorted(asked.queries, key=hash_fraction):
         place = where.get(query_id)
-        if place is not None and asked.qrels.get(query_id, {}).get(place.document_id, 0) > 0 and len(places) < amount:
-            title = task.collection.documents[place.document_id].title or ""
-            before = len(tokens.tokenizer(title, add_special_tokens=False, verbose=False)["input_ids"])
-            if place.start + before < tokens.max_document_length:
-                places[query_id] = Evidence(place.document_id, place.start + before, place.end + before)
+        if place is not None and place.document_id in asked.relevant(query_id) and len(places) < amount:
+            place = place.in_full_text(task.collection.documents[place.document_id], tokens)
+            if place.start < tokens.max_document_length:
+                places[query_id] = place
     if not places:
         raise InputError(
             f"{config.data.label}, split {split}: where the evidence stands is known of no question; "

@@ -12,17 +12,14 @@ into.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import torch
 from omegaconf import DictConfig
 from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import scatter
-from tqdm import tqdm
 
-from lab.describe import in_batches
+from lab.describe import drawn, pairs_of, timed
 from lab.levels.scores import KeptScores, Reader
 from lab.outcome import Outcome, Ranked
 from lab.plan import Run
@@ -51,16 +48,12 @@ def read(run: Run, tasks: Tasks) -> Outcome:
     recipe, asked = Recipe(config.recipe), questions(run, task)
     builder = recipe.builder(config, task, WeightCache.at())
     readers = {"encoder": encoder(config), "reader": reader(config)}
-    pairs = [(q, asked.queries[q], d) for q, scores in (asked.candidates or {}).items() for d in scores]
+    pairs, budget = pairs_of(asked), config.trainer.token_budget
     runs: dict[str, Ranking] = {f"{name} {how}": {} for name in readers for how in ("mean", "max")}
     sequences: dict[str, float] = dict.fromkeys(asked.queries, 0.0)
     spent: dict[str, float] = {}
-    bar = tqdm(total=len(pairs), desc=f"reading, {run.row.label}", unit="doc", leave=False, disable=None)
     with torch.inference_mode():
-        for batch in in_batches(builder, pairs, config.trainer.token_budget):
-            weighed = builder.weighed(builder.read(batch))  # what BERT reads for the edges is not the circles' cost
-            with timed(spent, "graph"):
-                graph = builder.draw(weighed)
+        for batch, graph in drawn(builder, pairs, budget, f"reading, {run.row.label}", spent):
             document = circle_document(graph).cpu()
             for name, scored in readers.items():
                 with timed(spent, name):
@@ -72,8 +65,6 @@ def read(run: Run, tasks: Tasks) -> Outcome:
             circles = torch.bincount(document, minlength=len(batch)).tolist()
             for (query, _, _), amount in zip(batch, circles, strict=True):
                 sequences[query] += amount / len(asked.candidates[query])
-            bar.update(len(batch))
-    bar.close()
     for scored in readers.values():
         scored.save()
     measures = {
@@ -90,14 +81,6 @@ def read(run: Run, tasks: Tasks) -> Outcome:
         **{f"{name}_seconds": spent[name] for name in readers},
     }
     return Outcome(recipe.name, {next(iter(task.tests)): test}, seconds=seconds, also=also)
-
-
-@contextmanager
-def timed(spent: dict[str, float], name: str) -> Iterator[None]:
-    """Add the seconds of a block to those of a name."""
-    began = time.perf_counter()
-    yield
-    spent[name] = spent.get(name, 0.0) + time.perf_counter() - began
 
 
 def questions(run: Run, task: Task) -> Split:

@@ -108,8 +108,7 @@ def random_reciprocal_rank(split: Split, cut: int = 10) -> float:
     """
     values = []
     for query, candidates in (split.candidates or {}).items():
-        n, grades = len(candidates), split.qrels.get(query, {})
-        r = sum(grades.get(document, 0) > 0 for document in candidates)
+        n, r = len(candidates), len(candidates.keys() & split.relevant(query))
         chances = (comb(n - k, r - 1) / (k * comb(n, r)) for k in range(1, min(cut, n) + 1)) if r else ()
         values.append(sum(chances))
     return fmean(values)

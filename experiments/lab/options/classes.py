@@ -13,7 +13,7 @@ from transformers import TrainingArguments
 from lab.options.kinds import check, unknown
 from socialgraph.errors import OptionError, first_line
 from socialgraph.ranking.trainer import REFUSED
-from socialgraph.recipes.build import BACKBONE, imported
+from socialgraph.recipes.classes import BACKBONE, imported
 
 #: arguments of the training library that follow from other options
 ELSEWHERE = {
@@ -61,10 +61,7 @@ def check_parts(value: Any, name: str) -> None:
         return
     kinds = {}
     if target := str(value.get("_target_", "")):
-        try:
-            kind = imported(target.removesuffix(BACKBONE))
-        except OptionError as error:
-            raise OptionError(f"{name}._target_={error}") from error
+        kind = imported(target.removesuffix(BACKBONE), option=f"{name}._target_=")
         kinds = hints(kind) if target.startswith("socialgraph.") else {}
     for key, one in value.items():
         if key in kinds and not isinstance(one, dict | list):

@@ -37,6 +37,7 @@ from torch_geometric.data import Data
 from tqdm import tqdm
 
 from socialgraph.data import Collection, GraphBuilder, TermStatistics, Tokens
+from socialgraph.data.evidence import Evidence
 from socialgraph.edges import DynamicDistance, SocialEdges, StaticCentrality, StaticDistance
 from socialgraph.nn import SentenceEncoder
 from socialgraph.nn.sequences import passage_sequences
@@ -128,25 +129,23 @@ class Pool:
 
 
 def make_pool(
-    collection: Collection, train: str, evidence: dict[str, tuple[str, int, int]], folder: Path, seed: int = 0,
-    made_up: int = 4000,
-) -> Pool:  # fmt: skip
+    collection: Collection, evidence: dict[str, Evidence], folder: Path, seed: int = 0, made_up: int = 4000
+) -> Pool:
     """Cut a collection's training documents into passages, embed them, and collect its questions.
 
     Args:
-        collection: with the split ``train``.
-        train: the split whose questions are asked.
-        evidence: query id -> document, first word piece of its text, and the one behind the last.
+        collection: with the split "train", whose questions are asked.
+        evidence: query id -> place of its answer.
         folder: where vectors are kept.
         seed: of the cuts.
         made_up: questions made from the text.
     """
     rng = np.random.default_rng(seed)
-    held_out = {d for name, s in collection.splits.items() if name != train for q in s.qrels.values() for d in q}
+    held_out = collection.held_out_documents()
     ids = [document_id for document_id in sorted(collection.documents) if document_id not in held_out]
     pieces = Tokens.stored(collection.documents, "minilm", LONGEST)
     texts = [text.numpy().astype(np.int64) for text in pieces.documents(ids, collection.documents)]
-    questions = _asked(collection, train, evidence, ids, pieces)
+    questions = _asked(collection, evidence, ids, pieces)
     passages = list(_windows(texts, rng))
     windows = len(passages)
     passages += list(_spans(texts, rng))
@@ -166,18 +165,16 @@ def make_pool(
 
 
 def _asked(
-    collection: Collection, train: str, evidence: dict[str, tuple[str, int, int]], ids: list[str], pieces: Tokens
-) -> list[Question]:
+    collection: Collection, evidence: dict[str, Evidence], ids: list[str], pieces: Tokens
+) -> list[Question]:  # fmt: skip
     """Return the questions whose evidence is known and lies in one of the documents."""
     row = {document_id: number for number, document_id in enumerate(ids)}
     questions = []
-    for query_id, text in collection[train].queries.items():
-        asked = pieces.query(text).tolist()
-        if query_id in evidence and evidence[query_id][0] in row and asked:
-            document, start, end = evidence[query_id]
-            title = collection.documents[document].title or ""  # a document is read with its title in front
-            before = len(pieces.tokenizer(title, add_special_tokens=False, verbose=False)["input_ids"])
-            questions.append(Question(text, asked, row[document], start + before, end + before))
+    for query_id, text in collection["train"].queries.items():
+        asked, place = pieces.query(text).tolist(), evidence.get(query_id)
+        if place is not None and place.document_id in row and asked:
+            place = place.in_full_text(collection.documents[place.document_id], pieces)
+            questions.append(Question(text, asked, row[place.document_id], place.start, place.end))
     return questions
 
 

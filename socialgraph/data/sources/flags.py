@@ -22,7 +22,7 @@ def flags(contents: Contents, run: Run) -> str:
     """
     texts = [document.full_text for document in contents.documents.values()]
     words = dict(zip(contents.documents, _words(texts), strict=True))
-    count = Counter(word for found in words.values() for word in found)
+    count = Counter(word for held in words.values() for word in held)
     rare = {word for word, holders in count.items() if holders <= _RARE * len(words)}
     lines = []
     questions = sorted(contents.questions)

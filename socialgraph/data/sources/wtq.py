@@ -68,7 +68,7 @@ def _rows(file: Path) -> list[tuple[str, str, str]]:
 
 
 def _unescaped(text: str) -> str:
-    return re.sub(r"\\(.)", lambda found: {"n": "\n", "p": "|"}.get(found[1], found[1]), text)
+    return re.sub(r"\\(.)", lambda match: {"n": "\n", "p": "|"}.get(match[1], match[1]), text)
 
 
 def _splits(held: Mapping[str, set[str]], lengths: Mapping[str, int]) -> dict[str, str]:

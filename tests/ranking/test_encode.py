@@ -6,8 +6,8 @@ from test_stored import MODELS, builder, model_of  # noqa: F401  (a fixture)
 
 from socialgraph.data import Document
 from socialgraph.errors import InputError, OutputError
-from socialgraph.ranking import stored as module
-from socialgraph.ranking.stored import encode_collection
+from socialgraph.ranking import encode as module
+from socialgraph.ranking.encode import encode_collection
 
 pytestmark = pytest.mark.filterwarnings("ignore:1 documents have no word piece")
 
