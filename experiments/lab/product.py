@@ -17,7 +17,6 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
-from lab.options.kinds import written
 from lab.overrides import OPEN, overrides
 from lab.plan import Row
 from socialgraph.errors import OptionError
@@ -79,7 +78,7 @@ def baseline_of(rows: Sequence[Row], named: Any) -> Row:
         OptionError: there is none.
     """
     some = [] if named is None else [named] if isinstance(named, str | int | float) else named
-    values = [value if isinstance(value, str) else written(value) for value in some]
+    values = ["null" if value is None else str(value) for value in some]
     for row in rows:
         if set(values) <= set(row.beside["options"].values()):
             return row

@@ -13,7 +13,7 @@ from lab.product import baseline_of, compared_rows
         (["windows", None], "windows, partition.k=null"),
         ([None, "windows"], "windows, partition.k=null"),
         (["edge", 4], "edge, partition.k=4"),
-        ([True], "random, edges.compile=true"),
+        ([True], "random, edges.compile=True"),
     ],
 )
 def test_a_baseline_is_named_by_its_values(named, label):

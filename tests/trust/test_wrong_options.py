@@ -192,7 +192,7 @@ def test_what_only_the_data_or_a_model_can_judge(typed, message, tmp_path, monke
     monkeypatch.syspath_prepend(str(EXPERIMENTS))
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "ends.py").write_text("raise SystemExit")
-    (tmp_path / "leaves.py").write_text("def load(path): raise SystemExit('bye')")
+    (tmp_path / "leaves.py").write_text("def load(**_): raise SystemExit('bye')")
     write_tales(tmp_path / "tales")
     GlobalHydra.instance().clear()
     small = [*typed_for_tales(tmp_path / "tales"), "document_length=48", "partition.k=2", "rows=[socialformer]"]
