@@ -44,7 +44,7 @@ test-scatter: $(VENV)/.scatter ## the same results with torch-scatter (builds it
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 8 tests/test_scatter.py tests/nn tests/partition tests/edges
 
 test-lowest: $(VENV)-lowest/.test ## a part of the tests with the lowest versions that pyproject.toml allows
-	OMP_NUM_THREADS=1 $(VENV)-lowest/bin/python -m pytest -n auto --maxprocesses 8 tests/nn tests/ranking tests/data tests/test_run.py
+	OMP_NUM_THREADS=1 $(VENV)-lowest/bin/python -m pytest -n auto --maxprocesses 8 tests/nn tests/ranking tests/data tests/test_run.py tests/test_docs_pages.py
 
 $(VENV)/.venv:
 	$(PYTHON) -m venv $(VENV)

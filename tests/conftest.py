@@ -71,13 +71,15 @@ def tiny_bert(tmp_path) -> tuple[str, BertModel]:
     return str(tmp_path), write_tiny_bert(tmp_path)
 
 
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+
+
 def write_tiny_bert(folder: Path, marks=(), words=None, **sizes) -> BertModel:
     """Save a random BERT, of 3 layers x 32 unless told otherwise, and a tokenizer of 200 pieces: marks, w0, w1, ..."""
     torch.manual_seed(0)
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *marks]
+    pieces = [*SPECIAL, *marks]
     pieces += words or [f"w{i}" for i in range(200 - len(pieces))]
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "vocab.txt").write_text("\n".join(pieces))
+    write_tokenizer(folder, pieces)
     usual = {
         "hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 64,
         "max_position_embeddings": 96,
@@ -88,8 +90,14 @@ def write_tiny_bert(folder: Path, marks=(), words=None, **sizes) -> BertModel:
         if "bias" in name:  # zero at birth, which would hide a bias that is not copied
             torch.nn.init.normal_(parameter, std=0.1)
     bert.save_pretrained(folder)
-    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
     return bert
+
+
+def write_tokenizer(folder: Path, pieces) -> None:
+    """Save a BERT's tokenizer of these word pieces, the special ones first."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "vocab.txt").write_text("\n".join(pieces))
+    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
 
 
 def document_batch(lengths=(70, 0, 33, 1), vocabulary=200, passages=16, k=4, max_size=12, seed=0) -> Batch:

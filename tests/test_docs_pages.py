@@ -1,4 +1,4 @@
-"""The pages that teach how to write a partition, a pattern and a model: every block of code runs, and every command."""
+"""README and the pages that teach: every block of code runs, and every command of those on classes of one's own."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
+import torch
 from commands import call, composed_from, configuration, configured
 from hydra.utils import instantiate
 from lab.overrides import as_option
@@ -45,6 +46,7 @@ def follow(page: Path, folder: Path) -> tuple[dict, list[str]]:
             with redirect_stdout(io.StringIO()) as out:
                 exec(text, names)
             printed = out.getvalue()
+            print(printed, end="")
         elif language == "text":
             assert printed == text
         elif language == "py":
@@ -181,3 +183,33 @@ def test_the_page_about_the_ranker(workplace):
     named = re.findall(r"^\| `([\w./]+)`(?:, `([\w.]+)`)? \|", (ROOT / "docs" / "ranker.md").read_text(), re.MULTILINE)
     listed = {name.rstrip("/") for row in named for name in row if "." in name or "/" in name}
     assert listed == {file.name for file in (workplace / "saved").iterdir()}
+
+
+def test_the_readme(workplace):
+    names, _ = follow(ROOT / "README.md", workplace)
+    ranking = names["ranker"].rank("copy a file with its permissions", names["texts"])
+    assert [place for place, _ in ranking] == [1, 0]
+    circles, leaders = names["FirstWords"]()(None, torch.tensor([0] * 40 + [2] * 5 + [3]), 5)
+    assert circles.tolist() == [[*range(32), *range(40, 46)], [0] * 32 + [1] * 5 + [2]]
+    assert leaders.tolist() == [0, 40, 45]
+
+
+def test_the_page_about_running(workplace, capsys):
+    names, _ = follow(ROOT / "docs" / "running.md", workplace)
+    assert "DocumentGraphBatch" in capsys.readouterr().out
+    assert names["graph"].number_of_nodes() == 2048
+    assert names["model"](names["batch"]).isfinite().all()
+
+
+def test_the_page_about_inspection(workplace, capsys):
+    names, _ = follow(ROOT / "docs" / "inspection.md", workplace)
+    assert (workplace / "document-graph.png").stat().st_size > 10_000
+    assert "clustering: 0." in capsys.readouterr().out
+    assert names["g"].number_of_edges() == names["graph"].edge_index.size(1) // 2
+
+
+def test_the_page_about_recipes(workplace, capsys):
+    names, _ = follow(ROOT / "docs" / "recipes.md", workplace)
+    assert names["model"](names["batch"]).shape == (2,)
+    assert set(names["run"]["q1"]) == set(names["documents"])
+    assert "VectorStore" in capsys.readouterr().out

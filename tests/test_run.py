@@ -1,10 +1,8 @@
-"""experiments/run.py as a user calls it, and the code in the README."""
+"""experiments/run.py as a user calls it."""
 
 import json
-import re
 import shutil
 import sys
-from pathlib import Path
 
 import children
 import pytest
@@ -17,8 +15,6 @@ from socialgraph import Ranker
 from socialgraph.data import read_run
 from socialgraph.errors import CheckpointError
 from socialgraph.nn import Socialformer
-
-ROOT = Path(__file__).parents[1]
 
 
 def test_ms_marco_formats_and_a_partition_of_ones_own(shared, tmp_path, monkeypatch):
@@ -110,44 +106,3 @@ def test_a_folder_of_ones_own_with_other_pieces(tmp_path):
 def test_a_mistake_is_one_line(tmp_path, argument, message):
     with pytest.raises(SystemExit, match=f"^error: {message}$"):
         call("run", argument, f"hydra.runtime.output_dir={tmp_path}")
-
-
-def run_code(page, at_least=2):
-    """Execute the Python of a page from top to bottom; return the names it leaves."""
-    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
-    assert len(blocks) >= at_least
-    names: dict = {}
-    for block in blocks:
-        exec(block, names)
-    return names
-
-
-def test_the_code_in_the_readme_runs():
-    names = run_code(ROOT / "README.md")
-    ranking = names["ranker"].rank("copy a file with its permissions", names["texts"])
-    assert [place for place, _ in ranking] == [1, 0]
-    circles, leaders = names["FirstWords"]()(None, torch.tensor([0] * 40 + [2] * 5 + [3]), 5)
-    assert circles.tolist() == [[*range(32), *range(40, 46)], [0] * 32 + [1] * 5 + [2]]
-    assert leaders.tolist() == [0, 40, 45]
-
-
-def test_the_code_in_the_running_page_runs(capsys):
-    names = run_code(ROOT / "docs" / "running.md", at_least=1)
-    assert "DocumentGraphBatch" in capsys.readouterr().out
-    assert names["graph"].number_of_nodes() == 2048
-    assert names["model"](names["batch"]).isfinite().all()
-
-
-def test_the_code_in_the_inspection_page_runs(capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    names = run_code(ROOT / "docs" / "inspection.md")
-    assert (tmp_path / "document-graph.png").stat().st_size > 10_000
-    assert "clustering: 0." in capsys.readouterr().out
-    assert names["g"].number_of_edges() == names["graph"].edge_index.size(1) // 2
-
-
-def test_the_code_in_the_recipes_page_runs(capsys):
-    names = run_code(ROOT / "docs" / "recipes.md")
-    assert names["model"](names["batch"]).shape == (2,)
-    assert set(names["run"]["q1"]) == set(names["documents"])
-    assert "VectorStore" in capsys.readouterr().out

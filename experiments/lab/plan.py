@@ -49,6 +49,7 @@ class Run:
     described: int = 0  # test candidates whose circles are described
     amount: int = 0  # questions that a level asks
     skipped: int = 0  # questions before them, which other looks have asked
+    readers: Sequence[str] = ()  # who scores circles
     weights: Path | None = None  # folder with weights of costly patterns that other runs have computed
 
     @property

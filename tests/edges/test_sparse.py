@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from conftest import SPECIAL, write_tokenizer
 from torch_geometric.data import Batch
 
 from socialgraph.data.graph import connect, document_graph
@@ -22,12 +23,8 @@ LENGTHS = (90, 0, 47, 1, 130)
 @pytest.fixture(scope="module")
 def backbone(tmp_path_factory) -> str:
     """A tokenizer that knows . and ?, but no !."""
-    from transformers import BertTokenizerFast
-
     folder = tmp_path_factory.mktemp("tokenizer")
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", "?", *(f"w{i}" for i in range(13))]
-    (folder / "vocab.txt").write_text("\n".join(words))
-    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
+    write_tokenizer(folder, [*SPECIAL, ".", "?", *(f"w{i}" for i in range(13))])
     return str(folder)
 
 

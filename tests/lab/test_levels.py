@@ -156,6 +156,16 @@ def test_two_levels_on_a_collection_with_evidence(budget, tmp_path, monkeypatch,
     assert len(times) == 6
     call("compare", *as_option(["partition=edge,random,windows", *typed]))
     assert {file: file.stat().st_mtime_ns for file in folder.glob("*.json")} == times
+    alone = ["partition=edge,random", *typed, "level=reading", "levels.reading.readers=[reader]", "name=alone"]
+    call("compare", *as_option(alone))
+    for row, line in Tables(folder.parent / "alone")["reading/table.csv"].items():
+        assert line["RR@10 reader mean"] == reading[row]["RR@10 reader mean"]
+        assert float(line["Read anew"]) == 0
+        assert not any("encoder" in heading for heading in line)
+
+    nothing_left = ["levels.reading.measures=[RR@10 encoder max]"]
+    with pytest.raises(SystemExit, match=r"RR@10 encoder max'\], but levels.reading.readers=\['reader'\]"):
+        call("compare", *as_option([*alone, *nothing_left]))
 
 
 def test_what_a_table_could_show():

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import document_batch
+from conftest import document_batch, write_tokenizer
 from safetensors.torch import load_file, save_file
 from sentence_transformers import CrossEncoder
 from test_colbert import passage_batch, passage_texts, shaken
 from torch import Tensor
-from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
+from transformers import BertConfig, BertForSequenceClassification
 
 from socialgraph.edges import DynamicCentrality
 from socialgraph.errors import CheckpointError
@@ -138,8 +138,7 @@ def test_a_tokenizer_with_more_words_than_the_bert_is_refused(tiny_bert):
     words = [*(folder / "vocab.txt").read_text().split("\n"), "w195", "w196"]
     for old in folder.glob("*token*"):
         old.unlink()
-    (folder / "vocab.txt").write_text("\n".join(words))
-    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
+    write_tokenizer(folder, words)
     for make in (MaxP.from_backbone, DynamicCentrality):
         with pytest.raises(CheckpointError, match="the tokenizer has 202 words, the BERT knows 200 of them"):
             make(str(folder))

@@ -4,8 +4,7 @@ import math
 
 import pytest
 import torch
-from test_colbert import max_sim, passage_batch, passage_texts, query_text, shaken, vectors_of
-from torch_geometric.data import Batch
+from test_colbert import max_sim, passage_batch, passage_texts, query_text, vectors_of
 
 from socialgraph.data.graph import rate
 from socialgraph.errors import InputError, OptionError
@@ -103,20 +102,12 @@ def test_choosing_has_no_gradient(setting):
     assert model.place_weight.grad is not None
 
 
-def test_a_score_does_not_depend_on_the_batch(setting):
-    _, model, batch, _ = setting
-    shaken(model)
-    items = batch.to_data_list()
+def test_of_empty_documents_only_the_weights_of_the_losses_are_left(setting):
+    _, model, _, _ = setting
+    nothing = passage_batch(lengths=(0, 0))
+    rate(nothing, torch.zeros(0))
     with torch.no_grad():
-        together = model(batch)
-        alone = torch.cat([model(item) for item in items])
-        backwards = model(Batch.from_data_list(items[::-1])).flip(0)
-        nothing = passage_batch(lengths=(0, 0))
-        rate(nothing, torch.zeros(0))
         loss = model(nothing, torch.sum)
-    torch.testing.assert_close(together, alone, atol=1e-5, rtol=0)
-    torch.testing.assert_close(together, backwards, atol=1e-5, rtol=0)
-    assert together[1] == 0
     assert loss.item() == pytest.approx(sum(math.log(1 + sigma**2) for sigma in model.sigma.tolist()))
 
 

@@ -8,7 +8,7 @@ import torch
 from conftest import document_batch
 from sentence_transformers import SentenceTransformer
 from test_colbert import CLS, SEP, passage_batch, passage_texts, shaken
-from torch_geometric.data import Batch, Data
+from torch_geometric.data import Data
 
 from socialgraph.backbone import locate
 from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
@@ -101,23 +101,13 @@ def test_minilm_scores_windows_as_sentence_transformers_does():
 
 
 @pytest.mark.parametrize("pooling", ["mean", "max", "cls"])
-def test_a_score_does_not_depend_on_the_batch(tiny_bert, pooling):
+def test_empty_documents_are_as_far_as_can_be(tiny_bert, pooling):
     batch = passage_batch(lengths=(70, 0, 33, 1, 0))
     model = shaken(SentenceEncoder.from_backbone(tiny_bert[0], pooling=pooling)).eval()
-    items = batch.to_data_list()
     with torch.no_grad():
-        together = model(batch)
-        alone = torch.cat([model(item) for item in items])
-        backwards = model(Batch.from_data_list(items[::-1])).flip(0)
-        nothing = model(passage_batch(lengths=(0, 0)))
-        with torch.autocast("cpu", torch.bfloat16):
-            rough = model(batch)
+        scores, nothing = model(batch), model(passage_batch(lengths=(0, 0)))
         bare = model.encode_queries(Data(query_ids=batch.query_ids, query_length=batch.query_length))
-    torch.testing.assert_close(together, alone, atol=1e-5, rtol=0)
-    torch.testing.assert_close(together, backwards, atol=1e-5, rtol=0)
-    assert together[[1, 4]].tolist() == nothing.tolist() == [-1, -1]
-    assert rough.dtype == torch.float32
-    torch.testing.assert_close(rough, together, atol=0.05, rtol=0)
+    assert scores[[1, 4]].tolist() == nothing.tolist() == [-1, -1]
     torch.testing.assert_close(bare.token.norm(dim=-1), torch.ones(5, 1))
 
 

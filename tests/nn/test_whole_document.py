@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import document_batch
+from conftest import SPECIAL, document_batch, write_tokenizer
 from safetensors.torch import load_file, save_file
 from torch_geometric.data import Batch
-from transformers import CONFIG_MAPPING, AutoModel, AutoModelForSequenceClassification, BertTokenizerFast
+from transformers import CONFIG_MAPPING, AutoModel, AutoModelForSequenceClassification
 
 from socialgraph.data.circles import compose
 from socialgraph.data.graph import gather
@@ -34,9 +34,7 @@ def encoder(folder: Path, kind: str = "modernbert", bare: bool = False, **option
     for parameter in model.parameters():
         parameter.data += 0.1 * torch.randn_like(parameter)
     model.save_pretrained(folder)
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{i}" for i in range(195))]
-    (folder / "vocab.txt").write_text("\n".join(words))
-    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
+    write_tokenizer(folder, [*SPECIAL, *(f"w{i}" for i in range(195))])
     return model
 
 

@@ -44,6 +44,8 @@ MODELS: list[tuple[type[HubRanker], dict[str, Any]]] = [
     (ICLI, {"select": "dot"}),
     (ICLI, {"select": "bm25"}),
     (SentenceEncoder, {}),
+    (SentenceEncoder, {"pooling": "max"}),
+    (SentenceEncoder, {"pooling": "cls"}),
     (WholeDocument, {}),
     (Socialformer, {}),
     (Socialformer, {"readout": "mean", "reads": "high", "positions": "gaps"}),

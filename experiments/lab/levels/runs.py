@@ -44,9 +44,24 @@ def can_be_read(level: str, config: DictConfig, run: Run, tasks: Tasks) -> bool:
 
 
 def settings_of(config: DictConfig, level: str) -> DictConfig:
-    """Return the command's configuration with the measures and the report of a level."""
+    """Return the command's configuration with the measures and the report of a level.
+
+    Measures of a reader that does not read are left out; the first of the others is compared if none is left to be.
+
+    Raises:
+        OptionError: no measure is left.
+    """
     own = config.levels.get(level, {})
-    return OmegaConf.merge(config, {key: own[key] for key in ("measures", "report") if key in own})
+    settings = OmegaConf.merge(config, {key: own[key] for key in ("measures", "report") if key in own})
+    if "readers" in own:
+        idle = {"encoder", "reader"} - set(own.readers)
+        wanted = settings.measures
+        settings.measures = [name for name in settings.measures if not idle & set(name.split())]
+        if not settings.measures:
+            raise OptionError(f"levels.reading.measures={list(wanted)}, but levels.reading.readers={list(own.readers)}")
+        compared = [name for name in settings.report.significance.measures if not idle & set(name.split())]
+        settings.report.significance.measures = compared or settings.measures[:1]
+    return settings
 
 
 def level_runs(config: DictConfig, level: str, rows: Sequence[Row], folder: Path) -> list[Run]:
@@ -68,7 +83,8 @@ def level_runs(config: DictConfig, level: str, rows: Sequence[Row], folder: Path
             if training:
                 depends, options = identity(one) | {"sample": config.sample}, {"described": config.sample}
             else:
-                asked = {key: config.levels[level][key] for key in ("amount", "skipped") if key in config.levels[level]}
+                own = OmegaConf.to_container(config.levels[level])
+                asked = {key: own[key] for key in ("amount", "skipped", "readers") if key in own}
                 depends, options = depends_on(one, level) | asked, {"kind": level, **asked}
             runs.append(named_run(row, one, folder, depends | {"sources": sources(one)}, **options))
     return runs

@@ -19,6 +19,7 @@ ReadingMeasure = Literal[
     "RR@10 encoder mean", "RR@10 encoder max", "RR@10 reader mean", "RR@10 reader max",
     "nDCG@10 encoder mean", "nDCG@10 encoder max", "nDCG@10 reader mean", "nDCG@10 reader max", "sequences",
 ]  # fmt: skip
+CircleReader = Literal["encoder", "reader"]
 ColumnName = Literal[
     "model", "options", "length", "window", "seeds", "measures", "differences", "interval", "gain", "own_interval",
     "power", "p", "mixed", "weight", "untrained", "untrained_mixed", "trained", "trained_mixed", "statistics", "budget",
@@ -134,6 +135,7 @@ class Reading(Group):
 
     amount = Positive, "questions with a relevant document among their candidates"
     skipped = Count, "such questions that are left out first: those that other looks have asked"
+    readers = Annotated[list[CircleReader], FILLED, ONCE], "who scores circles: a sentence encoder, a BERT reader"
     measures = Annotated[list[ReadingMeasure], FILLED], "of the level; the first one is compared"
     report = Report, "its columns"
 
