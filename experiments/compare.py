@@ -22,13 +22,13 @@ def main(config: DictConfig) -> None:
     from lab.levels.summary import write_summary
     from lab.plan import own_options, results_folder
     from lab.plots import draw_quality_and_cost, draw_quality_and_sequences
-    from lab.product import baseline_of, product_rows, rows_beside
+    from lab.product import baseline_of, compared_rows
     from lab.report import lines_of, write_table
     from lab.store import file_name
     from lab.task import Tasks
 
     fixed = own_options(config)
-    rows = product_rows(config.varied, fixed) + rows_beside(config.beside, fixed)
+    rows = compared_rows(config.varied, config.beside, fixed)
     baseline, folder = baseline_of(rows, config.baseline), results_folder(config) / file_name(config.name)
     tasks = Tasks()
     planned = {level: level_runs(config, level, rows, folder) for level in levels_of(config)}

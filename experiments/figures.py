@@ -10,6 +10,8 @@ import argparse
 from lab.command import begin, loading
 from lab.mistakes import one_line_errors
 
+from socialgraph.errors import OptionError
+
 begin()
 
 
@@ -24,8 +26,10 @@ def main() -> None:
         epilog = f"examples:\n{examples}"
         options_of(number, kinds.add_parser(number, help=text, description=text, epilog=epilog, **form))
     chosen = options.parse_args()
-    loading()
     with one_line_errors():
+        if chosen.output.suffix not in (".png", ".svg", ".pdf"):
+            raise OptionError(f"--output must end in .png, .svg or .pdf, got {chosen.output}")
+        loading()
         from lab.figures import DRAW, write
 
         write(*DRAW[chosen.figure](chosen), chosen)

@@ -16,16 +16,20 @@ def main(config: DictConfig) -> None:
     from pathlib import Path
 
     import torch
-    from hydra.utils import instantiate
     from lab.reader.passages import make_pool
     from lab.reader.publish import publish
     from lab.reader.training import Training, log
+    from lab.task import made
 
+    from socialgraph.data import Collection
     from socialgraph.data.evidence import evidence_of
 
     torch.set_num_threads(config.threads)
     folder = Path(config.folder)
-    collections = {name: instantiate(one.collection) for name, one in config.collections.items()}
+    collections = {
+        name: made(one.collection, f"collections.{name}.collection", Collection)
+        for name, one in config.collections.items()
+    }
     pools = {}
     for name, collection in collections.items():
         evidence = evidence_of(name, collection, Path(config.data_root) / name)

@@ -29,8 +29,8 @@ def main(config: DictConfig) -> None:
     write_text(folder / "config.yaml", OmegaConf.to_yaml(config, resolve=True))
     typed, untrained, trained = typed_for_rows(), [], []
     for name in dict.fromkeys(config.rows):
-        as_it_is = composed([*typed, f"recipe={name}", "trainer.groups=0"])
-        learned = composed([*typed, f"recipe={name}"])
+        as_it_is = composed([*typed, f"recipe={name}", "trainer.groups=0"], name)
+        learned = composed([*typed, f"recipe={name}"], name)
         places = {"folder": folder / "runs", "weights": folder / ".weights" / file_name(name)}
         runs = [named_run(Row(name), as_it_is, **places, kind="untrained")]
         runs += [named_run(Row(name), learned, **places, keep_model=True)] if learns(learned) else []

@@ -127,8 +127,10 @@ def test_every_partition_takes_what_a_comparison_gives(hydra, name, caplog):
         ("edges=my_module.a_function", "edges=my_module.a_function: a_function is no subclass of socialgr"),
         ("seed=0,1", r"seeds are averaged, not compared: write seeds=\[0,1,2\]"),
         ("baseline=edge,node", r"baseline is the same for all rows; a list is written baseline=\[...\]"),
+        ("partition.k=2,4,2", "partition.k=2 is compared with itself: type it once"),
+        ("beside=['partition=node']", "node is compared with itself: type it once"),
         ("baseline=nod", "baseline=nod is not among what is compared: edge; node; random"),
-        ("partition.kk=1,2", "partition.kk=1: no option is called partition.kk; where a class of your own"),
+        ("partition.kk=1,2", r"partition.kk=1: no option is called partition.kk; did you mean partition.k\?"),
     ],
 )
 def test_mistakes(workshop, typed, message):

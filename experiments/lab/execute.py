@@ -15,7 +15,6 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.plugins import Plugins
 from hydra.types import HydraContext
-from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 from transformers import set_seed
 
@@ -28,13 +27,13 @@ from lab.outcome import Outcome, Ranked
 from lab.plan import Run, by_row
 from lab.recipe import Recipe, check_own_classes, check_training, device, rerank, train
 from lab.store import Store, file_name
-from lab.task import Task, Tasks, rank_by_first_stage
+from lab.task import Task, Tasks, made, rank_by_first_stage
 from lab.unfinished import Unfinished, locked
 from socialgraph import ranking
 from socialgraph.data import TrainingGroups, WeightCache
 from socialgraph.errors import OutputError
 from socialgraph.model_card import counted
-from socialgraph.ranking import processes
+from socialgraph.ranking import Retriever, processes
 
 log = logging.getLogger("socialgraph")
 
@@ -149,7 +148,7 @@ def carry_out(run: Run, tasks: Tasks, unfinished: Unfinished) -> Outcome:
 
 def rank_first_stage(recipe: Recipe, task: Task) -> Outcome:
     """Rank the same candidates as all other rows, by a first stage's scores."""
-    retriever = instantiate(recipe.config.first_stage).fit(task.collection.documents)
+    retriever = made(recipe.config.first_stage, "recipe.first_stage", Retriever).fit(task.collection.documents)
     dev, *tests = (
         Ranked(rank_by_first_stage(retriever, task.collection, split)) for split in (task.dev, *task.tests.values())
     )

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from hydra import initialize_config_dir
-from hydra.utils import instantiate
 from matplotlib.figure import Figure
 from omegaconf import DictConfig
 from tqdm import tqdm
@@ -18,6 +17,7 @@ from lab.comparison import per_query
 from lab.plan import composed
 from lab.recipe import partition
 from lab.store import Store, file_name, versions, write_figure, write_json
+from lab.task import made
 from socialgraph.data import Collection, GraphBuilder, TermStatistics, Tokens, WeightCache
 from socialgraph.data.collection import hash_fraction
 from socialgraph.edges import SocialEdges
@@ -108,7 +108,7 @@ def printed_medians(sizes: dict[str, dict[float, list[list[int]]]], k: int, docu
 def draw_figure6(chosen: argparse.Namespace) -> Drawn:
     """Measure finished rows and draw them by the length of what was to be found."""
     config = configured(chosen.overrides)
-    collection, split = instantiate(config.data.collection), config.data.splits.test
+    collection, split = made(config.data.collection, "data.collection", Collection), config.data.splits.test
     qrels = collection[split].qrels
     store = Store(chosen.results / file_name(config.data.label) / file_name(split))
     measures: dict[str, dict[str, float]] = {}
@@ -151,8 +151,6 @@ DRAW = {"4": draw_figure4, "5": draw_figure5, "6": draw_figure6}
 
 def write(figure: Figure, numbers: dict[str, Any], chosen: argparse.Namespace) -> None:
     """Write a picture and its numbers, each whole or not at all."""
-    if chosen.output.suffix not in (".png", ".svg", ".pdf"):
-        raise OptionError(f"--output must end in .png, .svg or .pdf, got {chosen.output}")
     write_figure(chosen.output, figure, chosen.dpi)
     write_json(chosen.output.with_suffix(".json"), numbers | {"versions": versions()})
     print(f"written: {chosen.output} and {chosen.output.with_suffix('.json')}")
@@ -170,15 +168,12 @@ def social_edges(config: DictConfig) -> SocialEdges:
     Raises:
         OptionError: edges that have no patterns.
     """
-    edges = instantiate(config.edges, _convert_="all")
-    if not isinstance(edges, SocialEdges):
-        raise OptionError(f"the figure needs SocialEdges, which have patterns, got {type(edges).__name__}")
-    return edges
+    return made(config.edges, "edges", SocialEdges)
 
 
 def read(config: DictConfig) -> tuple[Collection, Tokens, TermStatistics]:
     """Return a configuration's collection, its word pieces and their statistics."""
-    collection = instantiate(config.data.collection)
+    collection = made(config.data.collection, "data.collection", Collection)
     tokens = Tokens.stored(collection.documents, config.backbone, config.document_length, config.query_length)
     return collection, tokens, TermStatistics.of(tokens, collection.documents)
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf.errors import OmegaConfBaseException
 
 from lab.options.commands import COMMANDS
-from lab.options.kinds import unknown, walk
-from socialgraph.errors import SocialgraphError, first_line, shown
+from lab.options.kinds import unknown, walk, words_of
+from socialgraph.errors import SocialgraphError, first_line, shown, suggestion
 
 
 @contextmanager
@@ -55,11 +55,19 @@ def whole_message(error: Exception, command: str = "run") -> str:
     if first.startswith("Cannot find primary config"):
         return f"{first.split('. ')[0]}: leave out --config-name, and the command takes its own, {command}"
     if isinstance(error, OverrideParseException):
+        if error.override.rstrip().endswith(","):
+            return f"{error.override}: a value is missing after the last comma"
+        first = first.split(" expecting ")[0]  # a list of the grammar's words
         typed = "" if error.override in first else f"{error.override}: "
         return f"{typed}{first}: an option is written key=value, and what holds other signs in quotes, key='\"a(b)\"'"
     place = re.search(r"full_key: (\S+)", f"{error}\n{error.__cause__}")
     if match := re.match(r"Could not override '([\w.]+)'\.", first):
-        return no_option(place[1] if place else match[1], command)
+        there = getattr(error.__cause__, "parent_node", None)
+        return no_option(place[1] if place else match[1], command, [] if there is None else list(there))
+    if match := re.match(r"Error merging override [+~]*([\w.]+)=(.*)", first):
+        option = dict(walk(COMMANDS[command])).get(match[1])
+        if option is not None:
+            return f"{match[1]} must be {words_of(option.kind)}, got {match[2]}"
     if ", set env var" in first:  # a class that cannot be imported
         cause: BaseException = error
         while cause.__cause__ is not None:
@@ -70,9 +78,9 @@ def whole_message(error: Exception, command: str = "run") -> str:
     return f"{place[1]}: {first}" if place else first
 
 
-def no_option(name: str, command: str) -> str:
-    """Return that a configuration has no option of this name, and which one may be meant."""
-    group = name.rpartition(".")[0]
+def no_option(name: str, command: str, there: Sequence[str] = ()) -> str:
+    """Return that a configuration has no option of this name, and which one may be meant, of those that are there."""
+    group, _, last = name.rpartition(".")
     known = [one for one, _ in walk(COMMANDS[command]) if one.rpartition(".")[0] == group]
     arguments = group.endswith(".arguments")  # of the training library, where nothing need be set
     if name in known and arguments:
@@ -80,6 +88,8 @@ def no_option(name: str, command: str) -> str:
     if name in known:
         return f"{name} is an option of another file of {group}: choose one with {group}=..."
     if not known or arguments:
+        near = suggestion(last, there, f"{group}.")
+        hint = f"{near} Otherwise, " if near.startswith("did") else ""
         where = "where a class of your own, a table or the training library takes it, type"
-        return f"no option is called {name}; {where} +{name}=..."
+        return f"no option is called {name}; {hint}{where} +{name}=..."
     return unknown(name, known)

@@ -57,9 +57,18 @@ def product_rows(varied: Sequence[str], fixed: Sequence[str]) -> list[Row]:
     return rows
 
 
-def rows_beside(typed: Sequence[str], fixed: Sequence[str]) -> list[Row]:
-    """Return a row for each list of options, as one would type them with spaces between."""
-    return [row for options in typed for row in product_rows(options.split(), fixed)]
+def compared_rows(varied: Sequence[str], beside: Sequence[str], fixed: Sequence[str]) -> list[Row]:
+    """Return all combinations, see :func:`product_rows`, and a row for each list of options with spaces between.
+
+    Raises:
+        OptionError: a row comes twice.
+    """
+    rows = [row for typed in (varied, *(one.split() for one in beside)) for row in product_rows(typed, fixed)]
+    names = [row.name for row in rows]
+    for row in rows:
+        if names.count(row.name) > 1:
+            raise OptionError(f"{row.label} is compared with itself: type it once")
+    return rows
 
 
 def baseline_of(rows: Sequence[Row], named: Any) -> Row:
@@ -68,7 +77,8 @@ def baseline_of(rows: Sequence[Row], named: Any) -> Row:
     Raises:
         OptionError: there is none.
     """
-    values = [str(value) for value in ([named] if isinstance(named, str | int | float) else named or [])]
+    some = [] if named is None else [named] if isinstance(named, str | int | float) else named
+    values = ["null" if value is None else str(value) for value in some]
     for row in rows:
         if set(values) <= set(row.beside["options"].values()):
             return row

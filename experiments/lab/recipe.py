@@ -40,10 +40,10 @@ class Recipe:
     def __init__(self, config: DictConfig) -> None:
         self.config = config
         values: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]
-        self.values = {**values, **merged(config)}
         self.typed = {name: typed_as(config, name) for name in (*PARTS, "model", "first_stage")}
         for name, option in self.typed.items():
-            check_parts(self.values[name], option)
+            check_parts(values[name], option)
+        self.values = {**values, **merged(config)}
         self.parts = Parts.of(self.values, typed=self.typed)
         kind = type(self.parts.circles).__name__.removesuffix("Circles").lower()  # "edge" for EdgeCircles, and so on
         self.name = str(config.name).replace("{circles}", kind)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
-from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
 from socialgraph import ranking
@@ -15,6 +14,9 @@ from socialgraph.data.collection import Run as Ranking
 from socialgraph.data.collection import hash_fraction, ranked
 from socialgraph.errors import OptionError
 from socialgraph.ranking import Retriever
+from socialgraph.recipes.build import build_named
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -50,10 +52,10 @@ class Tasks(dict[str, Task]):
 
 def load_task(data: DictConfig) -> Task:
     """Load the collection with candidates for every split, those of the first stage where none are given."""
-    collection = instantiate(data.collection)
+    collection = made(data.collection, "data.collection", Collection)
+    retriever = None if data.retriever is None else made(data.retriever, "data.retriever", Retriever)
     for split, path in data.runs.items():
         collection = collection.with_candidates(split, read_run(path))
-    retriever = instantiate(data.retriever)
     names = test_splits(data)
     given = collection[names[0]].has_candidates
     bare = [name for name, split in collection.splits.items() if not split.has_candidates]
@@ -65,6 +67,18 @@ def load_task(data: DictConfig) -> Task:
     tests = {name: sampled(collection[name], data.queries.test, data.depth, answerable) for name in names}
     first_stage = "first stage" if given else type(retriever).__name__
     return Task(collection, collection[data.splits.train], dev, tests, first_stage)
+
+
+def made(config: DictConfig, option: str, kind: type[T]) -> T:
+    """Return the object that an option describes by its class or function.
+
+    Raises:
+        OptionError: there is no such class, it does not take its options, or what it gives is of another kind.
+    """
+    value = build_named(OmegaConf.to_container(config, resolve=True), option)
+    if not isinstance(value, kind):
+        raise OptionError(f"{option}: {config._target_} gives a {type(value).__name__}, and no {kind.__name__}")
+    return value
 
 
 def test_splits(data: DictConfig) -> list[str]:

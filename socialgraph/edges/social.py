@@ -81,11 +81,14 @@ class SocialEdges(EdgeSampler):
         batch, ptr = documents(graph)
         one = torch.ones(ptr.numel() - 1, dtype=torch.float64, device=ptr.device)
         patterns = cast(dict[str, Pattern], dict(self.patterns))
-        parts = checked_affinities(patterns, graph) if check else [pattern(graph) for pattern in patterns.values()]
+        if check:
+            parts = checked_affinities(patterns, graph, batch, ptr)
+        else:
+            parts = [pattern(graph) for pattern in patterns.values()]
         mean = mix(parts, [weight * one for weight in self.weights.values()])
         density = 1.0 - self.sparsity
         factor = scale(mean, mean.lengths * (mean.lengths - 1) * density)
-        if check and not bool(factor.isfinite().all()):
+        if check and not math.isfinite(factor.sum()):
             refuse_sums(patterns.values(), parts, graph)
         constant_part = LowRank(batch, ptr, constant=one)  # speaks where all patterns abstain
         return mix([mean, constant_part], [factor, torch.where(factor > 0, 0.0, density)])

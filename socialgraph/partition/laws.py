@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -148,36 +149,30 @@ def first_broken(batch: Tensor, answer: Any) -> tuple[str, Offence] | None:
 
 
 def all_hold(batch: Tensor, circle_index: Tensor, leader_index: Tensor) -> bool:
-    """Whether all laws but that of form hold: the same as :func:`first_broken`, in O(M + C log M) and one number.
+    """Whether all laws but that of form hold: the same as :func:`first_broken`, in O(M + C log M).
 
     As memberships are sorted by circle and node, most laws can be read off the first and the last member of each
-    circle. Where sorting itself is broken these mean nothing, and the answer is no anyway: so nothing is looked at
-    before the end, and whatever is used as a place is cut to where there are places.
+    circle. In NumPy, which needs a fifth of PyTorch's time for arrays as short as these.
     """
     size, count, amount = batch.numel(), leader_index.numel(), circle_index.size(1)
     if not (size and count and amount):
         return count == amount == 0
-    node, circle = circle_index.contiguous()
-    number = torch.arange(count + 1, device=batch.device)
-    near = node.clamp(0, size - 1)
-    key = torch.add(node, circle, alpha=size)  # rises with every membership: sorted, and nobody twice
-    bounds = torch.searchsorted(circle, number)  # of circle c the memberships bounds[c] ... bounds[c + 1] - 1
+    # made contiguous first: a view that says more than memory holds raises there
+    (node, circle), leader = (x.contiguous().cpu().numpy() for x in (circle_index, leader_index))
+    if node.min() < 0 or node.max() >= size or circle.min() < 0 or circle.max() >= count:
+        return False
+    key = circle * size + node  # rises with every membership: sorted, and nobody twice
+    if (key[1:] <= key[:-1]).any():
+        return False
+    number = np.arange(count + 1)
+    bounds = circle.searchsorted(number)  # of circle c the memberships bounds[c] ... bounds[c + 1] - 1
+    leads = key.searchsorted(number[:-1] * size + leader)
     first, last = bounds[:-1], bounds[1:] - 1
-    leads = torch.searchsorted(key, torch.add(leader_index, number[:-1], alpha=size)).clamp_(max=amount - 1)
-    ends = torch.stack([first, last]).clamp_(0, amount - 1)
-    document = batch[near[ends]]
-    fine = torch.cat([
-        near == node,
-        key.diff() > 0,
-        first <= last,
-        bounds[:1] == 0,
-        bounds[-1:] == amount,
-        node[leads] == leader_index,
-        circle[leads] == number[:-1],
-        document[0] == document[1],
-        document[0].diff() >= 0,
-    ])  # fmt: skip
-    return bool(fine.all())
+    if (first > last).any() or (leads < first).any() or (leads > last).any() or (node[leads] != leader).any():
+        return False
+    document = batch.cpu().numpy()
+    begin, end = document[node[first]], document[node[last]]
+    return not ((begin != end).any() or (begin[1:] < begin[:-1]).any())
 
 
 def checked(

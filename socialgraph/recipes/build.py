@@ -35,7 +35,8 @@ def build(spec: Any, find: Finder = imported) -> Any:
     if "_target_" not in spec:
         return inside
     make = find(str(spec["_target_"]))
-    if hasattr(make, "__self__") and (known := options_of(make)) is not None:  # a model from its backbone
+    is_method = isinstance(getattr(make, "__self__", None), type)  # a model's from_backbone
+    if is_method and (known := options_of(make)) is not None:
         for name in inside.keys() - known:
             raise OptionError(f"{spec['_target_']} takes no {name!r}; {suggestion(name, sorted(known))}")
     try:

@@ -37,6 +37,8 @@ def imported(name: str, *kinds: type, option: str = "") -> Callable[..., Any]:
     """
     module, _, attribute = name.removesuffix(BACKBONE).rpartition(".")
     typed = f"{option}{name}"
+    if not module:
+        raise OptionError(f"{typed}: a class is named with its module, my_module.{name}")
     try:
         there = module_named(module)
     except OptionError as error:

@@ -1,4 +1,4 @@
-"""Options that must be refused, each with what the error must say, and options that must stay accepted.
+"""Options that must be refused, each with what the error must say.
 
 ``WRONG`` is command -> what is typed -> pattern of the error, which begins with it. What is typed is split at blanks.
 """
@@ -68,9 +68,9 @@ RUN = {
     "+training.arguments.learning_rate=nan": "training.arguments.learning_rate must be a number of 0 or more, got nan",
     "+training.los=hinge": r"no option is called training.los; did you mean training.loss\?",
     "training=nobody": "there is no training/nobody; there are: icli, keyb, listwise",
-    "measures=[]": r"measures must be a list that is not empty, each text that ir_measures .* got \[\]",
-    "measures=RR@10": "measures must be a list that is not empty, .* got 'RR@10'",
-    "measures=null": "measures must be a list that is not empty, .* got null",
+    "measures=[]": r"measures must be a list that is not empty and has none twice, each text .* got \[\]",
+    "measures=RR@10": "measures must be a list that is not empty and has none twice, .* got 'RR@10'",
+    "measures=null": "measures must be a list that is not empty and has none twice, .* got null",
     "measures=[nobody]": r"measures\[0\] must be text that ir_measures knows as a measure, .* got 'nobody'",
     "measures=[RR@10,5]": r"measures\[1\] must be text that ir_measures knows as a measure, .* got 5",
     "measures=[RR@x]": r"measures\[0\] must be text that ir_measures knows",
@@ -89,13 +89,20 @@ RUN = {
     "+recipe.pasages=null": r"no option is called recipe.pasages; did you mean recipe.passages\?",
     "recipe=nobody": "there is no recipe/nobody; there are: bigbird, bm25",
     "partition=nobody": "there is no partition/nobody; there are: beside-windows, edge, k-core",
-    "partition.kk=1": r"no option is called partition.kk; where a class of your own.* type \+partition.kk=",
+    "partition.kk=1": r"no option is called partition.kk; did you mean partition.k\? .* type \+partition.kk=",
     "partition._target_=5": "partition._target_ must be text that names a class, got 5",
     "partition._target_=null": "partition._target_ must be text that names a class, got null",
     "edges._target_=''": "edges._target_ must be text that names a class, got ''",
     "~edges._target_": "edges._target_ is missing",
     "edges=nobody": "there is no edges/nobody; there are: kleinberg",
-    "model.inter_hedas=4": "no option is called model.inter_hedas; where a class of your own",
+    "model.inter_hedas=4": r"no option is called model.inter_hedas; did you mean model.inter_heads\? Otherwise, where",
+    "partition.max_sise=3": r"no option is called partition.max_sise; did you mean partition.max_size\?",
+    "partition=windows,": "partition=windows,: a value is missing after the last comma",
+    "measures=[RR@10,RR@10]": r"measures must be a list that is not empty and has none twice, .*",
+    "measures=[RR@0]": r"measures\[0\] must be text that ir_measures knows",
+    "report.columns=[model,model]": r"report.columns must be a list that is not empty and has none twice, .*",
+    "measures={a:1}": r"measures must be a list that is not empty and has none twice, .* got \{a:1\}",
+    "recipe=bm25 +recipe.model.depth=3": "recipe.model._target_ is missing: nothing takes recipe.model.depth",
     "backbone=null": "backbone must be text, got null",
     "backbone=''": "backbone must be text, got ''",
     "model.backbone=5": "backbone must be text, got 5",
@@ -128,7 +135,7 @@ RUN = {
     "rows=[]": "rows must be a list that is not empty, each text, got",
     "rows=bm25": "rows must be a list that is not empty, each text, got 'bm25'",
     "rows=null": "rows must be a list that is not empty, each text, got null",
-    "report.columns=[]": r"report.columns must be a list that is not empty, each .* got \[\]",
+    "report.columns=[]": r"report.columns must be a list that is not empty and has none twice, each .* got \[\]",
     "report.columns=[nobody]": r"report.columns\[0\] must be model, options, .* or paper, got 'nobody'",
     "report.significance.level=2": "report.significance.level must be a number above 0 to 1, got 2",
     "report.significance.to=bm25": "report.significance.to must be a list",
@@ -178,6 +185,8 @@ STUDY = {
 COMPARE = {
     "level=nobody": "level must be evidence, reading, training or a list .* got 'nobody'",
     "level=[evidence,nobody]": r"level\[1\] must be evidence, reading or training, got 'nobody'",
+    "baseline=[[edge]]": r"baseline\[0\] must be text, a number, true, false or null, got \['edge'\]",
+    "level=[evidence,evidence]": r"level must be evidence, .* got \['evidence', 'evidence'\]",
     "level=[]": r"level must be evidence, .* got \[\]",
     "sample=0": "sample must be a whole number from 1",
     "varied=[]": "varied must be a list that is not empty",
@@ -198,38 +207,3 @@ READER = {
     "collections.wtq.share=0": "collections.wtq.share must be a number above 0, got 0",
 }
 WRONG = {"run": RUN, "table": TABLE, "study": STUDY, "compare": COMPARE, "reader": READER}
-
-RIGHT = {
-    "run": [
-        "", "partition=node edges.sparsity=0.95", "recipe=bigbird rows=[bm25,maxp,bigbird]", "training=keyb",
-        "training=icli", "data=irds data.id=vaswani", "data=folder data.path=p data.splits.test=test_bal",
-        "model.backbone=bert-base-uncased document_length=2048 partition.k=16 trainer=gpu",
-        "partition._target_=my_module.MyPartition", "trainer.groups=16 data.queries.test=10 data.queries.dev=5",
-        "trainer.groups=0", "trainer.save_every=0", "trainer.bf16=false", "trainer.bf16=auto", "trainer.compile=true",
-        "data.queries.test=null", "data.queries.dev=null", "+data.queries.found=true", "data.splits.test=[a,b]",
-        "+data.runs.test=run.txt", "data=hub data.id=mteb/scifact", "data=msmarco data.candidates=runs trainer=paper",
-        "data=trec-dl-2019 data.candidates=runs trainer=paper", "data=wtq", "data=fairytale", "data=covidqa",
-        "data=wtq data.root=elsewhere", "seed=4294967295", "+partition.width=8", "+edges.compile=true",
-        "~edges.patterns.static_distance", "+edges.weights.static_distance=0.3", "+edges.patterns.own._target_=m.C",
-        "+trainer.arguments.gradient_accumulation_steps=2", "+trainer.arguments.gradient_checkpointing=true",
-        "+trainer.arguments.max_steps=-1", "recipe=whole long_backbone=answerdotai/ModernBERT-base",
-        "+data.year=2019 data.label=runs-${data.year}", "data.label=2019", "measures=[AP,R@100]", "check=false",
-        "recipe=idcm", "recipe=colbert", "recipe=qds", "recipe=sentence-circles", "partition=sentences",
-        "recipe.stages={a:1,b:0.5}", "report.columns=[model,paper,window]", "+trainer.arguments.optim=adafactor",
-    ],
-    "table": [
-        "", "table=table2", "table=table2 size=gpu", "table=table2 rows=[parade,socialformer-edge] seeds=[0,1,2]",
-        "size=gpu model.backbone=bert-base-uncased", "size.short=64 size.long=128 trainer.groups=4", "pack=true",
-        "training.loss=hinge edges.sparsity=0.95 data.queries.test=10 trainer.arguments.learning_rate=1e-5",
-    ],
-    "study": [
-        "", "size=cpu minutes=10", "size=gpu collections=[wtq,fairytale] seeds=[0,1,2] minutes=9", "minutes=0.5",
-        "rows=[parade,socialformer-edge]", "rows=null minutes=0", "data_root=folder", "drawn=[]",
-    ],
-    "compare": [
-        "", "level=training", "level=[evidence]", "baseline=edge", "baseline=[edge,0.93] seeds=[0,1,2]", "bounds=[]",
-        "varied=['partition=node,edge']", "size=gpu", "levels.reading.measures=[sequences]", "baseline=0.9",
-        "baseline=4",
-    ],
-    "reader": ["", "folder=elsewhere", "training.steps=100 training.seed=1", "training.pooled=0"],
-}  # fmt: skip

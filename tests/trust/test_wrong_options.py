@@ -13,7 +13,8 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
-from option_cases import RIGHT, WRONG
+from option_cases import WRONG
+from right_options import RIGHT
 
 from socialgraph.errors import OptionError
 
@@ -143,7 +144,8 @@ def test_arguments_of_the_library(name, value, message):
         ("recipe=ql recipe.first_stage.mu=x", "recipe.first_stage.mu must be a number, got 'x'"),
         ("+data.retriever.k1=x", "data.retriever.k1 must be a number, got 'x'"),
         ("+data.collection.max_queries=x", "data.collection.max_queries must be a whole number.*, got 'x'"),
-        ("edges._target_=no_such_module.Nobody", None),  # a class of one's own says what it takes, and says it later
+        ("edges._target_=no_such_module.Nobody", "recipe.edges._target_=no_such_module.Nobody: No module named .*"),
+        ("edges._target_=collections.OrderedDict", None),  # a class of one's own says what it takes, and says it later
     ],
 )
 def test_options_of_the_packages_classes(typed, message):
@@ -176,12 +178,21 @@ def test_options_of_the_packages_classes(typed, message):
         ("recipe.stages={a:1}", "Socialformer has the stages ranking, got 'a'"),
         ("+trainer.arguments.fsdp=full_shard", "trainer.arguments.fsdp is not offered here"),
         ("recipe.model=null", "recipe.model and recipe.first_stage are null: nothing ranks"),
-        ("data.collection._target_=nobody.load", "data.collection: Error locating .*No module named 'nobody'"),
+        ("data.collection._target_=nobody.load", "data.collection._target_=nobody.load: No module named 'nobody'"),
+        ("data.collection._target_=ends.load", r"data.collection._target_=ends.load: importing 'ends' .*ends.py:1\)"),
+        ("data.collection._target_=leaves.load", "data.collection: leaves.load: SystemExit: bye"),
+        ("data.collection._target_=builtins.dict", "data.collection: builtins.dict "),
+        ("partition._target_=ends.Mine", r"partition._target_=ends.Mine: importing 'ends' raises SystemExit"),
+        ("partition._target_=socialgraph.partition.Metiss", r"partition._target_=.* no Metiss; did you mean Metis\?"),
+        ("partition._target_=Mine", "partition._target_=Mine: a class is named with its module, my_module.Mine"),
     ],
 )
 def test_what_only_the_data_or_a_model_can_judge(typed, message, tmp_path, monkeypatch):
     """One line, and no folder of a run that has not begun."""
     monkeypatch.syspath_prepend(str(EXPERIMENTS))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "ends.py").write_text("raise SystemExit")
+    (tmp_path / "leaves.py").write_text("def load(**_): raise SystemExit('bye')")
     write_tales(tmp_path / "tales")
     GlobalHydra.instance().clear()
     small = [*typed_for_tales(tmp_path / "tales"), "document_length=48", "partition.k=2", "rows=[socialformer]"]

@@ -50,7 +50,7 @@ def check_arguments(config: DictConfig) -> None:
 
 
 def check_parts(value: Any, name: str) -> None:
-    """Hold the options of this package's classes in a group against the hints of their constructors.
+    """Find the classes that a group names, and hold the options of this package's against their constructors' hints.
 
     A class of the user's own takes what it takes.
 
@@ -59,17 +59,18 @@ def check_parts(value: Any, name: str) -> None:
     """
     if not isinstance(value, dict):
         return
-    target = str(value.get("_target_", ""))
-    kinds = hints(target) if target.startswith("socialgraph.") else {}
+    kinds = {}
+    if target := str(value.get("_target_", "")):
+        kind = imported(target.removesuffix(BACKBONE), option=f"{name}._target_=")
+        kinds = hints(kind) if target.startswith("socialgraph.") else {}
     for key, one in value.items():
         if key in kinds and not isinstance(one, dict | list):
             check(one, kinds[key], f"{name}.{key}")
         check_parts(one, f"{name}.{key}")
 
 
-def hints(target: str) -> Mapping[str, Any]:
+def hints(kind: Any) -> Mapping[str, Any]:
     """Return what a function takes, or a class's constructor and those of its bases."""
-    kind = imported(target.removesuffix(BACKBONE))
     kinds: dict[str, Any] = {}
     makers = [base.__init__ for base in reversed(inspect.getmro(kind))] if isinstance(kind, type) else [kind]
     for maker in makers:

@@ -6,12 +6,12 @@ from typing import Annotated, Literal
 
 from omegaconf import DictConfig
 
-from lab.options.groups import FILLED, Above0, Count, Label, Name, Names, Positive, Rate, Run, Seed, Share
+from lab.options.groups import FILLED, ONCE, Above0, Count, Label, Name, Names, Positive, Rate, Run, Seed, Share
 from lab.options.kinds import OPTIONAL, Built, Group, Only, between, check_config
 from socialgraph.errors import OptionError
 
 RISING = Only("that rises", lambda values: values == sorted(set(values)))
-ONCE = Only("has none twice", lambda values: len(set(values)) == len(values))
+Value = Name | float | bool | None  # of any option
 Seeds = Annotated[list[Seed], FILLED, ONCE]
 Level = Literal["evidence", "reading", "training"]
 EvidenceMeasure = Literal["lift", "best circle", "best two", "run", "sequences", "words"]
@@ -45,7 +45,7 @@ class Significance(Group):
 class Report(Group):
     """How a table is made of finished runs."""
 
-    columns = Annotated[list[ColumnName], FILLED], "of the table, from left to right"
+    columns = Annotated[list[ColumnName], FILLED, ONCE], "of the table, from left to right"
     differences = list[Difference] | None, "relative, in %; null: of the first measure, to the reference", OPTIONAL
     significance = Significance, "what the daggers mean"
 
@@ -153,8 +153,8 @@ class CompareCommand(SeveralSeeds):
 
     varied = Names, "what is compared, if no values with commas are typed"
     beside = list[Name], "further rows: what one would type for each, with spaces between"
-    level = Level | Annotated[list[Level], FILLED], "how strategies are judged, from cheap to dear"
-    baseline = Name | float | list[Name | float] | None, "what the others are tested against; null: the first"
+    level = Level | Annotated[list[Level], FILLED, ONCE], "how strategies are judged, from cheap to dear"
+    baseline = Value | list[Value] | None, "what the others are tested against; null: the first"
     name = Label, "of the folder within it"
     sample = Positive, "test candidates whose graphs are described"
     statistics = dict[str, Name], "what describe() calls it: heading of a column"

@@ -15,6 +15,7 @@ Above0 = Annotated[float, between(0, above=True)]
 Name = Annotated[str, Only("", lambda text: text.strip() != "")]  # text that is not blank
 Label = Name | int
 FILLED = Only("that is not empty", bool)
+ONCE = Only("has none twice", lambda values: len(set(values)) == len(values))
 Names = Annotated[list[Name], FILLED]
 Loss = Literal["listwise", "hinge", "ranknet", "binary"]
 
@@ -24,13 +25,14 @@ def is_measure(name: str) -> bool:
     import ir_measures
 
     try:
-        return bool(ir_measures.DefaultPipeline.supports(ir_measures.parse_measure(name)))
-    except (ValueError, NameError, KeyError, SyntaxError, AssertionError):
+        measure = ir_measures.parse_measure(name)
+        return measure.params.get("cutoff", 1) > 0 and bool(ir_measures.DefaultPipeline.supports(measure))
+    except (ValueError, NameError, KeyError, SyntaxError, AssertionError, TypeError):
         return False
 
 
 Measure = Annotated[str, Only("that ir_measures knows as a measure, such as RR@10 or nDCG@10", is_measure)]
-Measures = Annotated[list[Measure], FILLED]
+Measures = Annotated[list[Measure], FILLED, ONCE]
 
 
 class Arguments(Group):

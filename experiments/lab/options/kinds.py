@@ -171,6 +171,9 @@ def check_inside(value: Any, kind: Any, name: str, referred: str) -> None:
     elif get_origin(kind) is dict:
         inside = {f"{name}.{key}": (one, get_args(kind)[1]) for key, one in value.items()}
     elif kind is Built:
+        if value and "_target_" not in value:
+            rest = f"nothing takes {name}.{next(iter(value))}"
+            raise OptionError(f"{name}._target_ is missing: {rest}; leave it out, or name a class, {name}._target_=...")
         inside = {f"{name}._target_": (value.get("_target_", "???"), Annotated[str, Only("that names a class", bool)])}
     elif is_group(kind):
         check_names(value, kind, f"{name}.", referred)
