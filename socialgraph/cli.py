@@ -198,12 +198,7 @@ def _inspect(options: argparse.Namespace) -> None:
     with no_scripting_warning():
         from socialgraph.inspect.command import write
 
-    here = str(Path.cwd())
-    sys.path.insert(0, here)  # a partition or pattern of the user's own may lie in this folder
-    try:
-        path = write(options)
-    finally:
-        sys.path.remove(here)
+    path = write(options)
     print(f"{shown(str(path))} ({path.stat().st_size / 1e6:.1f} MB); open it in a browser")
     if options.open:
         import webbrowser

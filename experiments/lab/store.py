@@ -11,10 +11,9 @@ import zipfile
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-from matplotlib.figure import Figure
 
 from socialgraph.data import read_run, write_run
 from socialgraph.data.collection import Run as Ranking
@@ -22,6 +21,9 @@ from socialgraph.data.files import atomic_write, sha256
 from socialgraph.errors import InputError
 from socialgraph.ranking import processes
 from socialgraph.ranking.identity import differences
+
+if TYPE_CHECKING:  # only pictures need it
+    from matplotlib.figure import Figure
 
 #: a folder's runs in one file, for tables that are kept
 ARCHIVE = "runs.zip"

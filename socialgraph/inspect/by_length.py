@@ -125,14 +125,14 @@ def draw_by_length(
         axes.set_ylim(bottom=0)
     else:  # a lift may be below chance
         axes.axhline(0, color="#444444", linewidth=0.8)
-    _legend(figure, min(len(systems), int(size // 2)))
+    legend_above(figure, min(len(systems), int(size // 2)))
     if note:
         figure.supxlabel(note, size=8, color=GREY, x=0.02, ha="left", parse_math=False)
     return figure
 
 
-def _legend(figure: Figure, most: int) -> None:
-    """Write the systems' names above the figure, in as many columns as have room: names may be long."""
+def legend_above(figure: Figure, most: int) -> None:
+    """Write what a figure's artists are called above it, in as many columns as have room: names may be long."""
     for columns in range(most, 0, -1):
         legend = figure.legend(frameon=False, fontsize=9, ncols=columns, loc="outside upper left")
         for text in legend.get_texts():

@@ -95,7 +95,7 @@ def partition(name: str, k: int) -> Partition:
     Raises:
         OptionError: there is none.
     """
-    kind: Any = imported(name, Partition, option="--partition ") if "." in name else name
+    kind: Any = own(name, Partition, option="--partition ") if "." in name else name
     resolved = kind if isinstance(kind, type) else type(partition_resolver(name))
     return partition_resolver(kind, **({"k": k} if "k" in inspect.signature(resolved).parameters else {}))
 
@@ -113,7 +113,7 @@ def edges_of(name: str | None, circles: Partition, sparsity: float | None, backb
         OptionError: there is none.
     """
     if name is not None and "." in name:
-        imported(name, Pattern, EdgeSampler, option="--edges ")
+        own(name, Pattern, EdgeSampler, option="--edges ")
         made = build({"_target_": name})
         if not isinstance(made, Pattern):
             return cast(EdgeSampler, made)
@@ -122,6 +122,20 @@ def edges_of(name: str | None, circles: Partition, sparsity: float | None, backb
     spec = compose_recipe("socialformer", [f"edges={quoted(chosen)}", f"model.backbone={quoted(backbone)}"])["edges"]
     made = build(spec | {"sparsity": sparsity} if sparsity is not None and "sparsity" in spec else spec)
     return cast(EdgeSampler, made)
+
+
+def own(name: str, *kinds: type, option: str) -> Any:
+    """Return a class of the user's own, see :func:`imported`; the current folder is looked through for it alone.
+
+    Raises:
+        OptionError: there is none, or it is of another kind.
+    """
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        return imported(name, *kinds, option=option)
+    finally:
+        sys.path.remove(here)
 
 
 def befriended(views: Sequence[View], social: int) -> list[View]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from socialgraph.errors import InputError, OptionError
+from socialgraph.inspect.by_length import legend_above
 from socialgraph.inspect.circle_sizes import LINES
 from socialgraph.inspect.marks import GREY
 from socialgraph.testing.probe import Probe
@@ -47,7 +47,8 @@ def draw_probes(probes: Sequence[Probe], by: str = "circle") -> Figure:
             for one, (colour, mark) in zip(probes, LINES, strict=False):
                 shown = [row for row in one.rows if (row.kind, row.distractors) == (kind, count)]
                 met = [getattr(row, by) for row in shown]
-                axes.plot([m.share for m in met], color=colour, linewidth=1.2, label=one.partition, gid=one.partition)
+                label = one.partition if axes is panels[0][0] else None
+                axes.plot([m.share for m in met], color=colour, linewidth=1.2, label=label, gid=one.partition)
                 faces = [colour if m.clear else "white" for m in met]
                 places = range(len(met))
                 axes.scatter(
@@ -59,7 +60,7 @@ def draw_probes(probes: Sequence[Probe], by: str = "circle") -> Figure:
             axes.spines[["top", "right"]].set_visible(False)
     for axes in panels[-1]:
         axes.set_xlabel("words between them", size=9)
-    name_lines(figure, panels[0][0])
+    legend_above(figure, len(probes))
     where = "in one circle" if by == "circle" else "both in some circle"
     note = f"{where}; {probes[0].documents} documents of {probes[0].length:,} words; filled: clearly above chance"
     figure.supxlabel(note, size=8, color=GREY, x=0.02, ha="left")
@@ -98,7 +99,7 @@ def draw_model_probes(probes: Sequence[ModelProbe], names: Sequence[str] | None 
     axes.set_ylabel(f"right, after {probes[0].steps:,} steps", size=9)
     axes.tick_params(labelsize=8, colors=GREY, length=2.5)
     axes.spines[["top", "right"]].set_visible(False)
-    name_lines(figure, axes)
+    legend_above(figure, len(probes))
     return figure
 
 
@@ -116,12 +117,3 @@ def title(sort: Sort) -> str:
     """Return what stands below a sort of documents."""
     apart = f", {sort.distance} apart" if sort.kind == "halves" else ""
     return f"{sort.kind}{apart}" + (f"\n{sort.distractors} distractors" if sort.distractors else "")
-
-
-def name_lines(figure: Figure, axes: Axes) -> None:
-    """Write what the lines of a panel are above the figure; two columns, as names are long."""
-    legend = figure.legend(
-        *axes.get_legend_handles_labels(), frameon=False, fontsize=8, ncols=2, loc="outside upper left"
-    )
-    for text in legend.get_texts():
-        text.set_parse_math(False)

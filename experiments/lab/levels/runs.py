@@ -14,7 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from lab.by_query import write_sections
 from lab.comparison import Comparison
-from lab.levels.reading import questions
+from lab.levels.reading import READERS, questions
 from lab.options.commands import Level
 from lab.plan import Row, Run, composed, identity, named_run, typed_for_rows, with_seed
 from lab.product import sources
@@ -54,13 +54,16 @@ def settings_of(config: DictConfig, level: str) -> DictConfig:
     own = config.levels.get(level, {})
     settings = OmegaConf.merge(config, {key: own[key] for key in ("measures", "report") if key in own})
     if "readers" in own:
-        idle = {"encoder", "reader"} - set(own.readers)
-        wanted = settings.measures
-        settings.measures = [name for name in settings.measures if not idle & set(name.split())]
-        if not settings.measures:
-            raise OptionError(f"levels.reading.measures={list(wanted)}, but levels.reading.readers={list(own.readers)}")
-        compared = [name for name in settings.report.significance.measures if not idle & set(name.split())]
-        settings.report.significance.measures = compared or settings.measures[:1]
+        idle = READERS.keys() - own.readers
+
+        def read(names: Sequence[str]) -> list[str]:
+            return [name for name in names if not idle & set(name.split())]
+
+        if not (measures := read(settings.measures)):
+            typed = f"levels.reading.measures={list(settings.measures)}"
+            raise OptionError(f"{typed}, but levels.reading.readers={list(own.readers)}")
+        significance = settings.report.significance
+        settings.measures, significance.measures = measures, read(significance.measures) or measures[:1]
     return settings
 
 
