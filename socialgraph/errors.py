@@ -81,7 +81,7 @@ def law_name(law: Callable[..., object]) -> str:
 
 def is_own(strategy: object) -> bool:
     """Whether the class of a strategy is the user's own, none of this package."""
-    return type(strategy).__module__.split(".")[0] != "socialgraph"
+    return not f"{type(strategy).__module__}.".startswith("socialgraph.")
 
 
 @contextmanager
