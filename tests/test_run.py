@@ -97,10 +97,8 @@ def test_a_folder_of_ones_own_with_other_pieces(tmp_path):
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
-        ("partition.k=0", "partition: k, the number of circles, must be at least 1, got 0"),
         ("model.leader=nobody", "model: leader must be one of central, cls, got 'nobody'"),
         ("edges.sparsity=1.5", r"edges: sparsity must lie between 0 and 1 \(both excluded\), got 1.5"),
-        ("data=irds", "data.id is missing: type data.id=..."),
     ],
 )
 def test_a_mistake_is_one_line(tmp_path, argument, message):

@@ -20,19 +20,19 @@ from transformers import set_seed
 
 from lab.command import logged
 from lab.describe import describe_graphs
+from lab.files import file_name
 from lab.levels import evidence, reading
 from lab.memory import PeakMemory
 from lab.options.classes import check_parts
 from lab.outcome import Outcome, Ranked
 from lab.plan import Run, by_row
 from lab.recipe import Recipe, check_own_classes, check_training, device, rerank, train
-from lab.store import Store, file_name
+from lab.store import Store
 from lab.task import Task, Tasks, made, rank_by_first_stage
 from lab.unfinished import Unfinished, locked
 from socialgraph import ranking
 from socialgraph.data import TrainingGroups, WeightCache
-from socialgraph.errors import OutputError
-from socialgraph.model_card import counted
+from socialgraph.errors import OutputError, counted
 from socialgraph.ranking import Retriever, processes
 
 log = logging.getLogger("socialgraph")
