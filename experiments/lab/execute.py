@@ -141,7 +141,8 @@ def carry_out(run: Run, tasks: Tasks, unfinished: Unfinished) -> Outcome:
     recipe = Recipe(config.recipe)
     outcome = rank_first_stage(recipe, task) if recipe.is_first_stage else train_and_rank(run, recipe, task, unfinished)
     for split, ranked in ((task.dev, outcome.dev), *((task.tests[name], outcome.tests[name]) for name in task.tests)):
-        ranked.measures = ranking.evaluate(split.qrels, ranked.ranking, list(config.measures)).per_query
+        if split.queries:  # of dev there may be none
+            ranked.measures = ranking.evaluate(split.qrels, ranked.ranking, list(config.measures)).per_query
     outcome.seconds = time.perf_counter() - began
     return outcome
 
