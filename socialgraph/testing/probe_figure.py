@@ -36,7 +36,8 @@ def draw_probes(probes: Sequence[Probe], by: str = "circle") -> Figure:
     if len(tried) > 1:
         raise InputError("the probes were made with other lengths, documents, distances or distractors: use the same")
     rows = probes[0].rows
-    kinds, counts, distances = (list(dict.fromkeys(row[place] for row in rows)) for place in range(3))
+    kinds, distances = (list(dict.fromkeys(getattr(row, name) for row in rows)) for name in ("kind", "distance"))
+    counts = list(dict.fromkeys(row.distractors for row in rows))
     figure = Figure(figsize=(1.0 + 2.7 * len(counts), 1.2 + 2.4 * len(kinds)), facecolor="white", layout="constrained")
     FigureCanvasAgg(figure)
     panels = figure.subplots(len(kinds), len(counts), sharex=True, sharey=True, squeeze=False)
