@@ -15,10 +15,10 @@ from socialgraph.nn.colbert import ColBERT
 from socialgraph.nn.icli import ICLI
 from socialgraph.partition import NodeCircles, Windows
 from socialgraph.ranking import rerank
-from socialgraph.ranking import stored as module
-from socialgraph.ranking.encode import encode_collection
-from socialgraph.ranking.stored import rerank_stored
-from socialgraph.ranking.vector_store import VectorStore
+from socialgraph.ranking.vectors import rerank_stored as module
+from socialgraph.ranking.vectors.encode import encode_collection
+from socialgraph.ranking.vectors.rerank_stored import rerank_stored
+from socialgraph.ranking.vectors.vector_store import VectorStore
 
 pytestmark = pytest.mark.filterwarnings("ignore:1 documents have no word piece")
 QUERIES = {"q1": "w1 w2", "q2": "w3", "q3": "w9 w8 w7 w6 w5 w4"}
