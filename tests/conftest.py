@@ -71,6 +71,14 @@ def tiny_bert(tmp_path) -> tuple[str, BertModel]:
     return str(tmp_path), write_tiny_bert(tmp_path)
 
 
+def shaken(model, by=0.1):
+    """Move every weight away from its start, so that what starts at 0, 1 or I matters."""
+    torch.manual_seed(1)
+    for parameter in model.parameters():
+        parameter.data += by * torch.randn_like(parameter)
+    return model
+
+
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 

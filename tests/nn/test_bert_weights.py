@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import document_batch, write_tokenizer
+from conftest import document_batch, shaken, write_tokenizer
 from safetensors.torch import load_file, save_file
 from sentence_transformers import CrossEncoder
-from test_colbert import passage_batch, passage_texts, shaken
+from test_colbert import passage_batch, passage_texts
 from torch import Tensor
 from transformers import BertConfig, BertForSequenceClassification
 

@@ -54,14 +54,6 @@ def max_sim(query, tokens):
     return sum(max(float(q @ t) for t in tokens) for q in query)
 
 
-def shaken(model):
-    """Move every weight away from its start."""
-    torch.manual_seed(1)
-    for parameter in model.parameters():
-        parameter.data += 0.1 * torch.randn_like(parameter)
-    return model
-
-
 def test_max_similarity_on_toy_vectors():
     query = torch.tensor([[[1.0, 0.0], [0.0, 1.0]], [[2.0, 0.0], [1.0, 1.0]]])
     token = torch.tensor([[9.0, 9.0], [1.0, 0.5], [-1.0, 3.0], [-5.0, -5.0]])

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from conftest import document_batch
+from conftest import document_batch, shaken
 
 from socialgraph.errors import CheckpointError, InputError, OptionError
 from socialgraph.nn import Socialformer, circle_sequences
@@ -94,14 +94,6 @@ def test_how_the_leaders_update_starts(tiny_bert):
         assert not torch.allclose(low(batch)[0], drawn(batch)[0], atol=1e-3)
 
 
-def train_a_little(model):
-    """Move every weight away from its start, so that W^C, heads and biases all matter."""
-    torch.manual_seed(1)
-    for parameter in model.parameters():
-        parameter.data += 0.05 * torch.randn_like(parameter)
-    return model
-
-
 def test_the_inter_circle_transformer_learns_from_the_second_step_on(tiny_bert):
     """W^C = [I, 0] shuts it off at first; the gradient of W^C's other half opens it."""
     model, batch = Socialformer.from_backbone(tiny_bert[0], dropout=0.0), document_batch()
@@ -134,7 +126,7 @@ def test_edge_path_equals_fused_path_with_gradients(tiny_bert):
     results = {}
     for backend in ("padded", "edges"):
         torch.manual_seed(3)
-        model = train_a_little(Socialformer.from_backbone(folder, attention=backend, dropout=0.0)).train()
+        model = shaken(Socialformer.from_backbone(folder, attention=backend, dropout=0.0), by=0.05).train()
         scores = model(batch)
         (scores * torch.arange(1.0, 5.0)).sum().backward()
         results[backend] = scores.detach(), {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
@@ -154,7 +146,7 @@ def test_leaders_carry_news_between_circles(tiny_bert):
     changed.input_ids[inside] = 7
     for inter_circle, spreads in ((False, False), (True, True)):
         torch.manual_seed(3)
-        model = train_a_little(Socialformer.from_backbone(folder, inter_circle=inter_circle)).eval()
+        model = shaken(Socialformer.from_backbone(folder, inter_circle=inter_circle), by=0.05).eval()
         views = []
         for graph in (batch, changed):
             model.readout.register_forward_hook(lambda _, inputs, __, views=views: views.append(inputs[0].detach()))
@@ -176,7 +168,7 @@ def test_gradient_checkpointing_changes_nothing(tiny_bert):
     runs = []
     for every in (0, 1, 2):
         torch.manual_seed(3)
-        model = train_a_little(Socialformer.from_backbone(folder, dropout=0.0)).train()
+        model = shaken(Socialformer.from_backbone(folder, dropout=0.0), by=0.05).train()
         if every:
             model.gradient_checkpointing_enable(every_n_layers=every)
         counted = [0] * len(model.layers)

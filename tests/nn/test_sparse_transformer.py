@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from conftest import shaken
 from torch_geometric.data import Batch
 from transformers import LongformerConfig, LongformerModel
 
@@ -33,14 +34,6 @@ def joint_batch(edges: SparseEdges, lengths=LENGTHS, seed=0) -> Batch:
     connect(batch, *edges(batch))
     weigh(batch, "hub_mask", edges.hubs(batch))
     return batch
-
-
-def train_a_little(model):
-    """Move every weight away from its start, so that biases, segments and hubs' heads matter."""
-    torch.manual_seed(1)
-    for parameter in model.parameters():
-        parameter.data += 0.05 * torch.randn_like(parameter)
-    return model
 
 
 def as_longformer(model: SparseTransformer) -> LongformerModel:
@@ -88,7 +81,7 @@ def test_a_sliding_window_equals_transformers_longformer(tiny_bert, case):
             assert torch.equal(heads.query.weight, layer.query.weight)
             assert torch.equal(heads.value.bias, layer.value.bias)
     if case != "hubs with copies":
-        train_a_little(model)
+        shaken(model, by=0.05)
     model.eval()
     edges = LongformerEdges(window=16, query=hubs)
     if case == "sentences too":
@@ -135,7 +128,7 @@ def test_dense_equals_edges_with_gradients(tiny_bert, own_global):
     for backend in ("dense", "edges"):
         torch.manual_seed(3)
         model = SparseTransformer.from_backbone(folder, attention=backend, dropout=0.0, own_global=own_global)
-        scores = train_a_little(model).train()(batch)
+        scores = shaken(model, by=0.05).train()(batch)
         (scores * torch.arange(1.0, 5.0)).sum().backward()
         results[backend] = scores.detach(), {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
     torch.testing.assert_close(results["dense"][0], results["edges"][0], atol=1e-5, rtol=1e-5)
@@ -149,7 +142,7 @@ def test_dense_equals_edges_with_gradients(tiny_bert, own_global):
 def test_flex_equals_dense(tiny_bert):
     folder, _ = tiny_bert
     batch = joint_batch(BigBirdEdges(block=4, random=2))
-    model = train_a_little(SparseTransformer.from_backbone(folder)).eval()
+    model = shaken(SparseTransformer.from_backbone(folder), by=0.05).eval()
     with torch.no_grad():
         dense = model(batch)
         model.attention = "flex"
@@ -163,7 +156,7 @@ def test_gradient_checkpointing_changes_nothing(tiny_bert):
     for checkpointed in (False, True):
         torch.manual_seed(3)
         model = SparseTransformer.from_backbone(folder, dropout=0.0, own_global=True)
-        train_a_little(model).train()
+        shaken(model, by=0.05).train()
         if checkpointed:
             model.gradient_checkpointing_enable()
         counted = [0] * len(model.layers)

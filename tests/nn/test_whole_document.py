@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import SPECIAL, document_batch, write_tokenizer
+from conftest import SPECIAL, document_batch, shaken, write_tokenizer
 from safetensors.torch import load_file, save_file
 from torch_geometric.data import Batch
 from transformers import CONFIG_MAPPING, AutoModel, AutoModelForSequenceClassification
@@ -30,9 +30,7 @@ def encoder(folder: Path, kind: str = "modernbert", bare: bool = False, **option
     """Save a small random encoder of a kind with a tokenizer, as a classifier or bare; return it."""
     torch.manual_seed(0)
     config = CONFIG_MAPPING[kind](**{**SIZES, **OPTIONS.get(kind, {}), **options})
-    model = (AutoModel if bare else AutoModelForSequenceClassification).from_config(config).eval()
-    for parameter in model.parameters():
-        parameter.data += 0.1 * torch.randn_like(parameter)
+    model = shaken((AutoModel if bare else AutoModelForSequenceClassification).from_config(config).eval())
     model.save_pretrained(folder)
     write_tokenizer(folder, [*SPECIAL, *(f"w{i}" for i in range(195))])
     return model
