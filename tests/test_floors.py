@@ -8,8 +8,8 @@ import socialgraph
 PACKAGE = Path(socialgraph.__file__).parent
 #: folder -> what it may import of this package
 MAY_IMPORT = {
-    "edges": {"errors", "backbone", "query_match"},
-    "partition": {"errors", "query_match"},
+    "edges": {"errors", "described", "backbone", "query_match"},
+    "partition": {"errors", "described", "query_match"},
     "data": {"errors", "backbone", "edges", "partition"},
     "nn": {"errors", "backbone", "model_files", "data"},
     "ranking": {"errors", "backbone", "data", "edges", "partition", "nn"},

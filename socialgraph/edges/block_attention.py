@@ -54,9 +54,6 @@ class BlockWindow(Rule):
 
         return hears
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(block={self.block})"
-
 
 class BlockHubs(Hubs):
     """All nodes of a document's first and of its last block are hubs.
@@ -77,9 +74,6 @@ class BlockHubs(Hubs):
         batch, _ = documents(graph)
         block, last = blocks(graph, self.block)
         return (block == 0) | (block == last[batch])
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(block={self.block})"
 
 
 class RandomBlocks(Rule):
@@ -127,6 +121,3 @@ class RandomBlocks(Rule):
             return table[row[i] + block[j]]
 
         return hears
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(block={self.block}, amount={self.amount}, seed={self.seed})"

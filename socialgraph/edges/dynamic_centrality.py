@@ -129,10 +129,6 @@ class DynamicCentrality(Centrality):
         attention = logits.masked_fill(~inside[:, None], -torch.inf).softmax(-1).mean(1)
         return attention[row[batch[best]], place]
 
-    def __repr__(self) -> str:
-        about = f"backbone={self.backbone!r}, mode={self.mode!r}, top={self.top}, bf16={self.bf16}"
-        return f"{type(self).__name__}({about})"
-
 
 def most_relevant(weight: Tensor, batch: Tensor, ptr: Tensor, amount: Tensor) -> Tensor:
     """Return the nodes with the ``amount [B]`` highest weights of each document, sorted; ties to the lower id."""

@@ -55,6 +55,3 @@ class DynamicDistance(Centrality):
         total = torch.round(product[:, width - 1 : 2 * width - 1])[inside]
         matches = scatter(match.double(), batch, dim_size=ptr.numel() - 1).clamp(min=1)
         return total / matches[batch] * 2.0**-24
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(p={self.p})"

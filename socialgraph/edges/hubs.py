@@ -23,9 +23,6 @@ class Hubs(Rule):
 
         return hears
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}()"
-
 
 class QueryHubs(Hubs):
     """[CLS], the query and the [SEP] after it are hubs."""
@@ -65,6 +62,3 @@ class SentenceHubs(Hubs):
         begins = mark.roll(1) | (graph.segment.roll(1) == 0)
         node = torch.arange(batch.numel(), device=batch.device)
         return (graph.segment == 1) & begins & ~mark & (node < ptr[batch + 1] - 1)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(backbone={self.backbone!r})"

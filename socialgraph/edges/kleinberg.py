@@ -45,6 +45,3 @@ class Kleinberg(Pattern):
         width = int(ptr.diff().max()) if ptr.numel() > 1 else 0
         distance = torch.arange(width, dtype=torch.float64, device=ptr.device).clamp(min=1.0)
         return LowRank(batch, ptr, kernel=distance ** -float(self.r))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(r={self.r})"

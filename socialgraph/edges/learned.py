@@ -71,9 +71,6 @@ class Learned(Pattern):
         vector = F.embedding(graph.input_ids, self.vector)
         return Attraction(*documents(graph), vector, self.sign, self.gain, self.bias)
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(backbone={self.backbone!r}, rank={self.rank})"
-
 
 class Attraction(Affinity):
     r"""P = sigmoid(gain * <v_i, e v_j> + bias).

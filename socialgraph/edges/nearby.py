@@ -39,6 +39,3 @@ class Nearby(Pattern):
         batch, ptr = documents(graph)
         longest = int(ptr.diff().max()) if ptr.numel() > 1 else 0
         return LowRank(batch, ptr, kernel=torch.arange(longest, device=ptr.device) <= self.width)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(width={self.width})"

@@ -8,11 +8,12 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from socialgraph.described import Described
 from socialgraph.edges.affinity import Affinity, LowRank
 from socialgraph.edges.layout import documents, padded
 
 
-class Pattern(torch.nn.Module):
+class Pattern(Described, torch.nn.Module):
     """Base class of all patterns: says how likely each pair of tokens is to be friends.
 
     A subclass implements :meth:`forward`. Values lie in [0, 1]. It sees one
@@ -28,9 +29,6 @@ class Pattern(torch.nn.Module):
     def forward(self, graph: Data) -> Affinity:
         """Return the probabilities of all pairs of every document of ``graph``."""
         raise NotImplementedError
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}()"
 
 
 class Centrality(Pattern):

@@ -56,9 +56,6 @@ class Pmi(Pattern):
         counts = statistics_of(graph).pairs(self.window, self.least)
         return WordTable(batch, ptr, graph.input_ids, counts)
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(window={self.window}, least={self.least})"
-
 
 class WordTable(Affinity):
     """P by the two words alone: a table for each document, of its different word pieces.

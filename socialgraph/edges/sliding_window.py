@@ -32,6 +32,3 @@ class SlidingWindow(Rule):
             return (i - j).abs_() <= self.size // 2
 
         return hears
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(size={self.size})"

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from socialgraph.described import Described
 from socialgraph.edges.edge_sampler import EdgeSampler
 from socialgraph.edges.layout import documents
 from socialgraph.errors import OptionError
@@ -17,7 +18,7 @@ from socialgraph.errors import OptionError
 Hears = Callable[[Tensor, Tensor], Tensor]
 
 
-class Rule(torch.nn.Module):
+class Rule(Described, torch.nn.Module):
     """Base of all rules. A rule is made for a graph first and asked about pairs of nodes then."""
 
     def forward(self, graph: Data) -> Hears:

@@ -42,6 +42,3 @@ class StaticDistance(Pattern):
         lengths = ptr[1:] - ptr[:-1]
         width = int(lengths.max()) if lengths.numel() else 0
         return LowRank(batch, ptr, kernel=self.kernel(width, ptr.device))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(p={self.p})"

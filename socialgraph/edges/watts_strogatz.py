@@ -51,6 +51,3 @@ class WattsStrogatz(Pattern):
         ties = reach * length - reach * (reach + 1) // 2  # l - d pairs at each distance d up to the reach
         share = ties / (length * (length - 1) / 2).clamp(min=1.0).double()
         return LowRank(batch, ptr, kernel=(1.0 - self.rewire) * near.double(), constant=self.rewire * share)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(neighbours={self.neighbours}, rewire={self.rewire})"

@@ -112,6 +112,3 @@ class Blocks(Partition):
         chosen = torch.zeros_like(end)
         chosen[end] = cut[document, rank]
         return chosen
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(size={self.size}, segment={self.segment}, forced={self.forced})"

@@ -110,9 +110,6 @@ class Communities(Partition):
         node, circle = node[stays], number[community[stays]]
         return torch.stack([node, circle])[:, torch.argsort(circle * size + node)], leader[order]
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(k={self.k}, max_size={self.max_size})"
-
 
 def friends_inside(member: Tensor, edge_index: Tensor, size: int) -> Tensor:
     """Return how many friends each member of a community has in it, ``[M]``.

@@ -84,6 +84,3 @@ class FriendCircles(Partition):
     def remove(self, graph: RemainingGraph, circle: Tensor) -> None:
         """Take what the circles do not share out of ``graph``: one circle of each document that has one."""
         raise NotImplementedError
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(k={self.k}, max_size={self.max_size}, keep={self.keep!r})"

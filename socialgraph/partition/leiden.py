@@ -51,9 +51,3 @@ class Leiden(Communities):
         finally:
             igraph.set_random_number_generator(random)
         return disjoint(torch.tensor(parts.membership))
-
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}(k={self.k}, max_size={self.max_size}, resolution={self.resolution}, "
-            f"seed={self.seed})"
-        )

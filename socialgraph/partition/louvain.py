@@ -54,12 +54,6 @@ class Louvain(Communities):
             label[list(nodes)] = number
         return disjoint(label)
 
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}(k={self.k}, max_size={self.max_size}, resolution={self.resolution}, "
-            f"seed={self.seed})"
-        )
-
 
 def weighted_graph(edge_index: Tensor, edge_weight: Tensor | None, num_nodes: int) -> nx.Graph:
     """Return the graph as networkx knows it."""

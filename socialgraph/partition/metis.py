@@ -45,6 +45,3 @@ class Metis(Communities):
         options = pymetis.Options(seed=self.seed)
         _, label = pymetis.part_graph(parts, graph, eweights=weight, options=options)
         return disjoint(torch.tensor(label))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(k={self.k}, max_size={self.max_size}, seed={self.seed})"

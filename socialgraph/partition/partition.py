@@ -10,11 +10,12 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from socialgraph.described import Described
 from socialgraph.errors import OptionError, is_whole
 from socialgraph.partition.sampled import SampledGraph
 
 
-class Partition(torch.nn.Module):
+class Partition(Described, torch.nn.Module):
     """Base class of all partitions: says who meets in which circle.
 
     A subclass implements :meth:`forward` for one graph or a batch of graphs at once; a class outside this
@@ -71,9 +72,6 @@ class Partition(torch.nn.Module):
         """
         edge_index, edge_weight = graph.edges()
         return self.gathered(edge_index, graph.batch, graph.batch_size, edge_weight, graph.graph)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}()"
 
 
 def check_sizes(k: int, max_size: int) -> None:

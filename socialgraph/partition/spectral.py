@@ -51,6 +51,3 @@ class Spectral(Communities):
                 affinity, n_clusters=parts, eigen_solver="lobpcg", assign_labels="cluster_qr", random_state=self.seed
             )
         return disjoint(torch.from_numpy(label))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(k={self.k}, max_size={self.max_size}, seed={self.seed})"

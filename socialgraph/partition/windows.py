@@ -65,6 +65,3 @@ class Windows(Partition):
     def from_sampled(self, graph: SampledGraph) -> tuple[Tensor, Tensor]:
         """Return the same without drawing an edge; see :meth:`Partition.from_sampled`."""
         return self.forward(graph.batch.new_empty(2, 0), graph.batch, graph.batch_size)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(size={self.size}, before={self.before}, after={self.after}, k={self.k})"
