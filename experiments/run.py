@@ -19,18 +19,20 @@ def main(config: DictConfig) -> None:
     """Rank with every row as it is, then train and rank again; what is finished in the folder is not done again."""
     from lab.comparison import Comparison
     from lab.execute import check_all, execute_all, learns, log
+    from lab.files import file_name, first_folder, write_text
     from lab.plan import Row, composed, named_run, typed_for_rows
     from lab.plots import draw_graph
     from lab.report import lines_of, write_table
-    from lab.store import file_name, first_folder, write_text
     from lab.task import Tasks
 
     folder, tasks = first_folder(HydraConfig.get().runtime.output_dir), Tasks()
     write_text(folder / "config.yaml", OmegaConf.to_yaml(config, resolve=True))
-    typed, untrained, trained = typed_for_rows(), [], []
-    for name in dict.fromkeys(config.rows):
-        as_it_is = composed([*typed, f"recipe={name}", "trainer.groups=0"], name)
-        learned = composed([*typed, f"recipe={name}"], name)
+    chosen = HydraConfig.get().runtime.choices  # what is typed comes later, and counts
+    typed = [f"edges={chosen.edges}", f"trainer={chosen.trainer}", *typed_for_rows()]
+    untrained, trained = [], []
+    for name, *options in {row.split()[0]: row.split() for row in config.rows}.values():
+        learned = composed([*typed, f"recipe={name}", *options], name)
+        as_it_is = composed([*typed, f"recipe={name}", *options, "trainer.groups=0"], name)
         places = {"folder": folder / "runs", "weights": folder / ".weights" / file_name(name)}
         runs = [named_run(Row(name), as_it_is, **places, kind="untrained")]
         runs += [named_run(Row(name), learned, **places, keep_model=True)] if learns(learned) else []

@@ -81,7 +81,7 @@ def law_name(law: Callable[..., object]) -> str:
 
 def is_own(strategy: object) -> bool:
     """Whether the class of a strategy is the user's own, none of this package."""
-    return type(strategy).__module__.split(".")[0] != "socialgraph"
+    return not f"{type(strategy).__module__}.".startswith("socialgraph.")
 
 
 @contextmanager
@@ -138,6 +138,11 @@ def suggestion(name: str, names: Sequence[str], before: str = "") -> str:
     if near := difflib.get_close_matches(name, names, n=1):
         return f"did you mean {before}{near[0]}?"
     return f"there are: {', '.join(names) or 'none'}" if len(names) < 40 else f"none of the {len(names)} is like it"
+
+
+def counted(number: int, what: str) -> str:
+    """Return "1 step", "1,000 steps"."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def shown(text: str) -> str:

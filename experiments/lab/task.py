@@ -34,8 +34,7 @@ class Task:
         """Return the word pieces of all texts and their statistics; each combination is read once."""
         key = (backbone, document_length, query_length)
         if key not in self.read:
-            tokens = Tokens.stored(self.collection.documents, *key)
-            self.read[key] = tokens, TermStatistics.of(tokens, self.collection.documents)
+            self.read[key] = read_texts(self.collection, *key)
         return self.read[key]
 
 
@@ -67,6 +66,14 @@ def load_task(data: DictConfig) -> Task:
     tests = {name: sampled(collection[name], data.queries.test, data.depth, answerable) for name in names}
     first_stage = "first stage" if given else type(retriever).__name__
     return Task(collection, collection[data.splits.train], dev, tests, first_stage)
+
+
+def read_texts(
+    collection: Collection, backbone: str, document_length: int, query_length: int
+) -> tuple[Tokens, TermStatistics]:  # fmt: skip
+    """Return the word pieces of all texts and their statistics."""
+    tokens = Tokens.stored(collection.documents, backbone, document_length, query_length)
+    return tokens, TermStatistics.of(tokens, collection.documents)
 
 
 def made(config: DictConfig, option: str, kind: type[T]) -> T:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -23,7 +21,9 @@ SAMPLE = 32
 #: steps of the sequence that chooses them, which leaves no part of a square out (Martin Roberts, 2018: "The
 #: unreasonable effectiveness of quasirandom sequences"): powers of 1 / 1.3247..., the root of x^3 = x + 1
 STEPS = (0.7548776662466927, 0.5698402909980532)
-_PLACES = np.arange(1, SAMPLE + 1) * np.array(STEPS)[:, None] % 1.0
+_SHARES = torch.arange(1, SAMPLE + 1) * torch.tensor(STEPS, dtype=torch.float64)[:, None] % 1.0
+#: there and back and again, as shares of a document's length: ``[2, 3, 1, SAMPLE]``
+_PLACES = torch.stack([_SHARES, _SHARES.flip(0), _SHARES], 1)[:, :, None]
 
 
 def checked_affinities(patterns: Mapping[str, Pattern], graph: Data, batch: Tensor, ptr: Tensor) -> list[Affinity]:
@@ -42,32 +42,28 @@ def checked_affinities(patterns: Mapping[str, Pattern], graph: Data, batch: Tens
     Raises:
         LawError: a law is broken, or a pattern raises something; the message names the class, the law and the document.
     """
-    own = [pattern for pattern in patterns.values() if is_own(pattern)]
-    if not batch.numel() or not own:
+    if not batch.numel() or not any(map(is_own, patterns.values())):
         return [pattern(graph) for pattern in patterns.values()]
-    weighed = [(pattern, _weights(pattern, graph)) for pattern in own]
-    # There are few pairs, and of few numbers NumPy makes in a microsecond what takes PyTorch five.
-    bounds = ptr.cpu().numpy()
-    i, j, document = sample(bounds)
-    places = torch.from_numpy(np.stack([np.concatenate([i, j, i]), np.concatenate([j, i, j])])).to(ptr.device)
-    parts, values = [], []
+    pairs = sample(ptr, batch.numel())
+    i, j = pairs.flatten(1)
+    parts = []
     for pattern in patterns.values():
+        if not is_own(pattern):
+            parts.append(pattern(graph))
+            continue
+        _refuse_weights(pattern, batch, graph)
         with blaming(pattern, "the batch"):
             part = pattern(graph)
-            parts.append(part)
-            if not is_own(pattern):
-                continue
             _form(pattern, part, batch)
-            value = part.pair(*places)
-            if not isinstance(value, Tensor) or value.dtype != torch.float64 or value.shape != places[0].shape:
+            value = part.pair(i, j)
+            if not isinstance(value, Tensor) or value.dtype != torch.float64 or value.shape != i.shape:
                 got = f"{value.dtype} {list(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
-                what = f"pair must return float64 of the shape of its ids, {list(places[0].shape)}, got {got}"
+                what = f"pair must return float64 of the shape of its ids, {list(i.shape)}, got {got}"
                 raise LawError(pattern, "it answers with an affinity", "the batch", what)
-            values.append(value.detach().cpu().numpy().reshape(3, -1))
-    p = np.stack(values)  # [patterns, 3, pairs]
-    is_pair = i != j  # what stands at i = j means nothing
-    _refuse_weights(weighed, batch, graph)
-    _refuse_values(own, p, is_pair, (i - bounds[document], j - bounds[document], document), graph)
+        p = value.detach().reshape(3, -1)
+        if not _all_hold(p):
+            _refuse_values(pattern, p, pairs[:, 0], ptr, graph)
+        parts.append(part)
     return parts
 
 
@@ -85,17 +81,17 @@ def refuse_sums(patterns: Iterable[Pattern], parts: Iterable[Affinity], graph: D
             raise LawError(pattern, "values lie between 0 and 1", where, what)
 
 
-def sample(ptr: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return :data:`SAMPLE` pairs of each document: node ids i and j, and the document, ``[B * SAMPLE]`` each.
+def sample(ptr: Tensor, size: int) -> Tensor:
+    """Return :data:`SAMPLE` pairs of each document there and back and again: node ids ``[2, 3, B * SAMPLE]``.
 
-    i = j stands for no pair, in documents of fewer than two nodes.
+    A pair of a node with itself is none: one in l of a document of l nodes, and all of one without any.
+
+    Args:
+        ptr: the documents' bounds, ``[B + 1]``.
+        size: number of nodes.
     """
-    length = np.diff(ptr)[:, None]
-    place = (_PLACES[0] * length).astype(np.int64)
-    other = (place + 1 + (_PLACES[1] * (length - 1)).astype(np.int64)) % np.maximum(length, 1)
-    first = np.minimum(ptr[:-1, None], max(int(ptr[-1]) - 1, 0))
-    document = np.arange(ptr.size - 1).repeat(SAMPLE)
-    return (first + place).ravel(), (first + other).ravel(), document
+    places = _PLACES.to(ptr.device) * ptr.diff()[:, None] + ptr[:-1, None]
+    return places.long().clamp_(max=size - 1).flatten(2)  # a document without nodes may begin behind the last node
 
 
 def _form(pattern: Pattern, part: Any, batch: Tensor) -> None:
@@ -109,48 +105,48 @@ def _form(pattern: Pattern, part: Any, batch: Tensor) -> None:
         raise LawError(pattern, "it answers with an affinity", "the batch", what)
 
 
-def _weights(pattern: Pattern, graph: Data) -> Tensor | None:
-    """Return the weights of nodes that a centrality has given the graph."""
+def _refuse_weights(pattern: Pattern, batch: Tensor, graph: Data) -> None:
+    """Refuse weights of nodes that a centrality has given the graph."""
     if not isinstance(pattern, Centrality) or pattern.name not in graph:
-        return None
-    weights = graph[pattern.name]
+        return
+    law, weights = "weights are numbers from 0", graph[pattern.name]
     if not isinstance(weights, Tensor) or list(weights.shape) != [graph.num_nodes]:
         got = list(weights.shape) if isinstance(weights, Tensor) else type(weights).__name__
         what = f"weights must return a tensor with a number for each node, [{graph.num_nodes}], got {got}"
-        raise LawError(pattern, "weights are numbers from 0", "the batch", what)
-    return weights
+        raise LawError(pattern, law, "the batch", what)
+    low, high = weights.aminmax()
+    if low.item() >= 0 and high.item() < torch.inf:  # both false of what is no number
+        return
+    first = int((~((weights >= 0) & (weights < torch.inf))).nonzero()[0])
+    place = first - int((batch < batch[first]).sum())
+    what = f"the weight of place {place} is {float(weights[first]):.6g}"
+    raise LawError(pattern, law, document_name(graph, int(batch[first])), what)
 
 
-def _refuse_weights(weighed: list[tuple[Pattern, Tensor | None]], batch: Tensor, graph: Data) -> None:
-    for pattern, weights in weighed:
-        if weights is None:
-            continue
-        values = weights.detach().cpu().numpy()
-        if values.min() >= 0 and values.max() < np.inf:  # both false of what is no number
-            continue
-        first = int((~((values >= 0) & (values < np.inf))).argmax())
-        place = first - int((batch < batch[first]).sum())
-        what = f"the weight of place {place} is {float(values[first]):.6g}"
-        raise LawError(pattern, "weights are numbers from 0", document_name(graph, int(batch[first])), what)
+def _all_hold(p: Tensor) -> bool:
+    """Whether all laws of values hold, of pairs of a node with itself too: there and back and again, ``[3, pairs]``."""
+    low, high = p.aminmax()
+    there, back, again = p
+    # all false of what is no number
+    in_range = low.item() >= -TOLERANCE and high.item() <= 1.0 + TOLERANCE
+    return in_range and torch.dist(there, back, torch.inf).item() <= TOLERANCE and torch.equal(there, again)
 
 
-def _refuse_values(
-    patterns: Sequence[Pattern], p: NDArray[np.float64], is_pair: NDArray[np.bool_],
-    places: tuple[NDArray[np.int64], ...], graph: Data,
-) -> None:  # fmt: skip
-    there, back, again = p[:, 0], p[:, 1], p[:, 2]
-    with np.errstate(invalid="ignore"):  # infinity less infinity
-        laws = (
-            ("values lie between 0 and 1", np.abs(there - 0.5) <= 0.5 + TOLERANCE, ""),  # false of what is no number
-            ("who comes first does not matter", np.abs(there - back) <= TOLERANCE, ", P({j}, {i}) = {back:.6g}"),
-            ("the same graph gets the same values", there == again, ", when asked again {again:.6g}"),
-        )
+def _refuse_values(pattern: Pattern, p: Tensor, pairs: Tensor, ptr: Tensor, graph: Data) -> None:
+    """Refuse values that break a law, but for what stands at i = j, which means nothing."""
+    there, back, again = p
+    laws = (
+        ("values lie between 0 and 1", (there - 0.5).abs() <= 0.5 + TOLERANCE, ""),  # false of what is no number
+        ("who comes first does not matter", (there - back).abs() <= TOLERANCE, ", P({j}, {i}) = {back:.6g}"),
+        ("the same graph gets the same values", there == again, ", when asked again {again:.6g}"),
+    )
     for law, holds, also in laws:
-        wrong = ~holds & is_pair
-        if not wrong.any():
+        wrong = (~holds & (pairs[0] != pairs[1])).nonzero().flatten()
+        if not wrong.numel():
             continue
-        number, pair = np.argwhere(wrong)[0].tolist()
-        i, j, document = (int(x[pair]) for x in places)
-        values = dict(zip(("there", "back", "again"), p[number, :, pair].tolist(), strict=True))
+        at = int(wrong[0])
+        document = at // SAMPLE
+        i, j = (pairs[:, at] - ptr[document]).tolist()
+        values = {"there": float(there[at]), "back": float(back[at]), "again": float(again[at])}
         what = ("P({i}, {j}) = {there:.6g}" + also).format(i=i, j=j, **values)
-        raise LawError(patterns[number], law, document_name(graph, document), what)
+        raise LawError(pattern, law, document_name(graph, document), what)

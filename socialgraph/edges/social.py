@@ -87,9 +87,11 @@ class SocialEdges(EdgeSampler):
             parts = [pattern(graph) for pattern in patterns.values()]
         mean = mix(parts, [weight * one for weight in self.weights.values()])
         density = 1.0 - self.sparsity
-        factor = scale(mean, mean.lengths * (mean.lengths - 1) * density)
-        if check and not math.isfinite(factor.sum()):
+        try:
+            factor = scale(mean, mean.lengths * (mean.lengths - 1) * density)
+        except FloatingPointError:
             refuse_sums(patterns.values(), parts, graph)
+            raise
         constant_part = LowRank(batch, ptr, constant=one)  # speaks where all patterns abstain
         return mix([mean, constant_part], [factor, torch.where(factor > 0, 0.0, density)])
 
@@ -133,20 +135,25 @@ def scale(affinity: Affinity, target: Tensor) -> Tensor:
 
     The sum is concave in 1 / mu and made of straight pieces, so Newton's steps from below end on the root. Without
     clipping the first step is the answer, in O(l); with it each step looks at the pairs that may be clipped. 0 where
-    the document's P is 0 everywhere, and no number where its sum is none. Where more edges are asked for than pairs
-    have P > 0, all of those pairs get (almost) 1.
+    the document's P is 0 everywhere. Where more edges are asked for than pairs have P > 0, all of those pairs get
+    (almost) 1.
 
     Args:
         affinity: P in [0, 1].
         target: expected number of ordered pairs, ``[B]``.
+
+    Raises:
+        FloatingPointError: a document's P has no sum.
     """
     totals = affinity.totals()
     speaks = totals > 0
     factor = torch.where(speaks, target / torch.where(speaks, totals, 1.0), 0.0 * totals)
-    search = factor * affinity.highest() > 1.0  # elsewhere nothing is clipped
+    search = ~(factor * affinity.highest() <= 1.0)  # elsewhere nothing is clipped, and the sum is a number
     for _ in range(64):
         if not bool(search.any()):
             break
+        if not bool(factor.isfinite().all()):
+            raise FloatingPointError("the probabilities of a document have no sum")
         clipped, free = affinity.clipped(factor)
         room, free = target - 2.0 * clipped, 2.0 * free
         better = torch.where(free > 0, room / torch.where(free > 0, free, 1.0), factor)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -46,7 +47,7 @@ class Partition(torch.nn.Module):
         """
         raise NotImplementedError
 
-    @property
+    @cached_property
     def sees_graph(self) -> bool:
         """Whether :meth:`forward` names ``graph``."""
         named = inspect.signature(self.forward).parameters.get("graph")

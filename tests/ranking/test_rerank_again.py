@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import pytest
 import torch
 from full_disk import files_no_larger_than
+from tales import random_texts
 
 from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
 from socialgraph.data.passage_bm25 import PassageBM25
@@ -27,9 +28,8 @@ QUERIES = {"q1": "w1 w2", "q2": "w3", "q3": "w9 w8 w7"}
 @pytest.fixture
 def builder(tiny_bert):
     folder, _ = tiny_bert
-    generator = torch.Generator().manual_seed(0)
-    words = lambda n: " ".join(f"w{i}" for i in torch.randint(0, 195, (n,), generator=generator))  # noqa: E731
-    documents = {f"d{i}": Document(f"d{i}", words(3 + 11 * i)) for i in range(8)}
+    texts = random_texts([3 + 11 * i for i in range(8)])
+    documents = {f"d{i}": Document(f"d{i}", text) for i, text in enumerate(texts)}
     tokens = Tokens(folder)
     statistics = TermStatistics.of(tokens, documents)
     edges = SocialEdges([StaticDistance(), StaticCentrality()])

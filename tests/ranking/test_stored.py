@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from tales import random_texts
 
 from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
 from socialgraph.data.passage_bm25 import PassageBM25
@@ -31,9 +32,8 @@ MODELS = {
 @pytest.fixture
 def builder(tiny_bert):
     folder, _ = tiny_bert
-    generator = torch.Generator().manual_seed(0)
-    words = lambda n: " ".join(f"w{i}" for i in torch.randint(0, 195, (n,), generator=generator))  # noqa: E731
-    documents = {f"d{i}": Document(f"d{i}", words(1 + 13 * i)) for i in range(10)}
+    texts = random_texts([1 + 13 * i for i in range(10)])
+    documents = {f"d{i}": Document(f"d{i}", text) for i, text in enumerate(texts)}
     documents["empty"] = Document("empty", "")
     tokens = Tokens(folder)
     statistics = TermStatistics.of(tokens, documents)

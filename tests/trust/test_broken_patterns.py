@@ -12,7 +12,7 @@ from broken_classes import PAIRS, collection, one_line
 from torch import Tensor
 
 from socialgraph.edges import Affinity, Centrality, LowRank, Pattern, StaticDistance, Uniform
-from socialgraph.edges.laws import sample
+from socialgraph.edges.laws import SAMPLE, sample
 from socialgraph.edges.layout import documents
 
 
@@ -134,11 +134,14 @@ def test_good_ones_pass(build, record_property):
 def test_the_sample_is_of_pairs_within_documents():
     lengths = torch.tensor([0, 1, 2, 3, 90, 0])
     ptr = torch.cat([torch.zeros(1, dtype=torch.long), lengths.cumsum(0)])
-    i, j, document = map(torch.from_numpy, sample(ptr.numpy()))
-    several = lengths[document] > 1
-    assert (i != j)[several].all()
-    assert (i == j)[~several].all()
+    (i, j), (back, there), again = sample(ptr, 96).unbind(1)
+    assert torch.equal(torch.stack([j, i]), torch.stack([back, there]))
+    assert torch.equal(torch.stack([i, j]), again)
+    document = torch.arange(6).repeat_interleave(SAMPLE)
+    some = lengths[document] > 0
     for x in (i, j):
-        assert ((x >= ptr[document]) & (x < ptr[document + 1]))[several].all()
+        assert ((x >= ptr[document]) & (x < ptr[document + 1]))[some].all()
+    assert (i == j)[~some].all()
     long = document == 4
+    assert ((i != j)[long]).sum() > 28
     assert len(set((i[long] - 3).tolist())) > 20

@@ -55,7 +55,7 @@ class Arguments(Group):
 
 
 class Trainer(Group):
-    """How models are trained and how much re-ranking reads at once (trainer=cpu, gpu or paper)."""
+    """How models are trained and how much re-ranking reads at once (trainer=cpu, quick, gpu or paper)."""
 
     groups = Count, "training groups of one relevant document and the negatives; 0: nothing is trained"
     negatives = Positive, "documents of a group beside the relevant one, drawn from the candidates"
@@ -85,7 +85,7 @@ class Splits(Group):
 class Queries(Group):
     """How many queries are ranked, drawn by hash."""
 
-    dev = Positive | None, "of dev; null: all"
+    dev = Count | None, "of dev; null: all; 0: none, and systems are mixed with BM25 half and half"
     test = Positive | None, "of each test split; null: all"
     found = bool, "only those whose candidates hold a relevant document", OPTIONAL
 
