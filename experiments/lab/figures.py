@@ -24,8 +24,8 @@ from socialgraph.data.collection import hash_fraction
 from socialgraph.edges import SocialEdges
 from socialgraph.errors import InputError, OptionError
 from socialgraph.inspect.by_length import draw_by_length, measures_by_length
-from socialgraph.inspect.circle_sizes import circle_sizes, draw_circle_sizes, median_sizes
 from socialgraph.inspect.patterns_figure import draw_patterns
+from socialgraph.inspect.sizes_figure import circle_sizes, draw_circle_sizes, median_sizes
 from socialgraph.partition import Whole
 from socialgraph.ranking import evaluate
 

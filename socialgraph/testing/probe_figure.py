@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 
 from socialgraph.errors import InputError, OptionError, counted
 from socialgraph.inspect.by_length import legend_above
-from socialgraph.inspect.circle_sizes import LINES
 from socialgraph.inspect.marks import GREY
+from socialgraph.inspect.sizes_figure import LINES
 from socialgraph.testing.probe import Probe
 from socialgraph.testing.probe_model import ModelProbe, Sort
 
