@@ -27,10 +27,12 @@ def main(config: DictConfig) -> None:
 
     folder, tasks = first_folder(HydraConfig.get().runtime.output_dir), Tasks()
     write_text(folder / "config.yaml", OmegaConf.to_yaml(config, resolve=True))
-    typed, untrained, trained = typed_for_rows(), [], []
-    for name in dict.fromkeys(config.rows):
-        as_it_is = composed([*typed, f"recipe={name}", "trainer.groups=0"], name)
-        learned = composed([*typed, f"recipe={name}"], name)
+    chosen = HydraConfig.get().runtime.choices  # what is typed comes later, and counts
+    typed = [f"edges={chosen.edges}", f"trainer={chosen.trainer}", *typed_for_rows()]
+    untrained, trained = [], []
+    for name, *options in {row.split()[0]: row.split() for row in config.rows}.values():
+        learned = composed([*typed, f"recipe={name}", *options], name)
+        as_it_is = composed([*typed, f"recipe={name}", *options, "trainer.groups=0"], name)
         places = {"folder": folder / "runs", "weights": folder / ".weights" / file_name(name)}
         runs = [named_run(Row(name), as_it_is, **places, kind="untrained")]
         runs += [named_run(Row(name), learned, **places, keep_model=True)] if learns(learned) else []

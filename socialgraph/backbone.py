@@ -272,3 +272,11 @@ def special_tokens(name: str) -> tuple[int, int]:
     if tokenizer.cls_token_id is None or tokenizer.sep_token_id is None:
         raise CheckpointError(f"{name}: the tokenizer has no [CLS] or no [SEP]; a BERT needs both")
     return tokenizer.cls_token_id, tokenizer.sep_token_id
+
+
+def has_bfloat16() -> bool:
+    """Whether the GPU, or without one the processor, computes in bfloat16; elsewhere it is slower than float32."""
+    if torch.cuda.is_available():
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    abilities = torch.cpu.get_capabilities()
+    return bool(abilities.get("avx512_bf16") or abilities.get("amx_bf16") or abilities.get("bf16"))

@@ -26,7 +26,8 @@ def test_ms_marco_formats_and_a_partition_of_ones_own(shared, tmp_path, monkeypa
         "data.id=msmarco-document/trec-dl-2019/judged", "data.train=msmarco-document/train",
         "data.dev=msmarco-document/dev", "data.queries.dev=1", "data.queries.test=2", "data.depth=6",
         "trainer.groups=1", "trainer.negatives=1", "document_length=200", "trainer.bf16=false",
-        "partition=my_module.Pairs", "rows=[bm25,sentence-maxp,parade-max,socialformer]",
+        "partition=my_module.Pairs",
+        "rows=[bm25,sentence-maxp,'keyb-maxp recipe.document_length=300 recipe.training=null',parade-max,socialformer]",
         cwd=tmp_path, IR_DATASETS_HOME=str(tmp_path / "irds_home_mini"),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
@@ -34,18 +35,20 @@ def test_ms_marco_formats_and_a_partition_of_ones_own(shared, tmp_path, monkeypa
     assert (done.stdout + done.stderr).count(unused) == 1  # two rows build a model with it, and it is said once
     assert (out / "run.log").read_text().count(unused) == 1
     table = (out / "table.md").read_text()
-    assert rows_of(table) == ["BM25", "Sentence-MaxP", "PARADE-max", "Socialformer-pairs"]
-    header = [cell.strip() for cell in table.splitlines()[0].split("|")[2:9]]
+    assert rows_of(table) == ["BM25", "Sentence-MaxP", "KeyB-MaxP", "PARADE-max", "Socialformer-pairs"]
+    header = [cell.strip() for cell in table.splitlines()[0].split("|")[3:10]]
     assert header == ["RR@10 untrained", "+ BM25", "weight", "RR@10 trained", "+ BM25", "weight", "s / document"]
     # the table stands on the screen twice, first without what is trained; the sentence encoder is never trained
-    assert done.stdout.count("| Model | RR@10 untrained | + BM25 | weight | s / document |") == 1
+    assert done.stdout.count("| Model | Doc. length | RR@10 untrained | + BM25 | weight | s / document |") == 1
     assert done.stdout.rstrip().find(table.splitlines()[-1]) > 0
-    sentence = next(line for line in table.splitlines() if "Sentence-MaxP" in line).split("|")
-    assert [cell.strip() for cell in sentence[5:8]] == ["-", "-", "-"]
+    lines = [[cell.strip() for cell in line.split("|")] for line in table.splitlines() if line.startswith("|")]
+    cells = {line[1]: line for line in lines}
+    assert [cells[name][6:9] for name in ("Sentence-MaxP", "KeyB-MaxP")] == [["-", "-", "-"]] * 2
+    assert [cells[name][2] for name in ("BM25", "Sentence-MaxP", "KeyB-MaxP")] == ["-", "200", "300"]
     rankings = {path.name: read_run(path) for path in (out / "runs").glob("*.run.gz")}
     assert set(rankings) == {
         f"{row}.0.run.gz" for row in (
-            "bm25-untrained", "sentence-maxp-untrained", "parade-max-untrained", "parade-max",
+            "bm25-untrained", "sentence-maxp-untrained", "keyb-maxp-untrained", "parade-max-untrained", "parade-max",
             "socialformer-untrained", "socialformer",
         )
     }  # fmt: skip

@@ -18,6 +18,7 @@ from lab.store import file_name
 from lab.task import Task
 from lab.unfinished import Training
 from socialgraph import ranking
+from socialgraph.backbone import has_bfloat16
 from socialgraph.data import GraphBuilder, Split, TrainingGroups, WeightCache
 from socialgraph.edges import SocialEdges
 from socialgraph.edges.sampler_laws import checked_edges
@@ -152,13 +153,8 @@ def device() -> str:
 
 
 def bf16(config: DictConfig) -> bool:
-    """Tell whether to compute in bfloat16: "auto" where the hardware does; elsewhere it is slower than float32."""
-    if config.trainer.bf16 != "auto":
-        return bool(config.trainer.bf16)
-    if torch.cuda.is_available():
-        return torch.cuda.is_bf16_supported(including_emulation=False)
-    abilities = torch.cpu.get_capabilities()
-    return bool(abilities.get("avx512_bf16") or abilities.get("amx_bf16") or abilities.get("bf16"))
+    """Tell whether to compute in bfloat16: "auto" where the hardware does."""
+    return has_bfloat16() if config.trainer.bf16 == "auto" else bool(config.trainer.bf16)
 
 
 def train(

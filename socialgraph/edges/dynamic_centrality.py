@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 from torch_geometric.data import Data
 from torch_geometric.utils import cumsum, scatter
 
-from socialgraph.backbone import load_bert, special_tokens
+from socialgraph.backbone import has_bfloat16, load_bert, special_tokens
 from socialgraph.edges.layout import documents, positions
 from socialgraph.edges.pattern import Centrality
 from socialgraph.errors import OptionError
@@ -36,26 +38,30 @@ class DynamicCentrality(Centrality):
         backbone: name of a BERT (see :func:`socialgraph.backbone.load_bert`) with its tokenizer.
         mode: "attention" as above; "cosine" stops after step 1, which is cheaper and not the paper's.
         top: how many tokens go through BERT at most.
-        bf16: read in bfloat16, which is faster where the hardware has it. Not the paper's, which says nothing of it:
-            the weights are then slightly other ones, and about one edge in 2,000 is.
+        bf16: read in bfloat16, which is faster where the hardware has it; "auto": only there. Not the paper's, which
+            says nothing of it: the weights are then slightly other ones, and about one edge in 2,000 is.
 
     Raises:
-        OptionError: an unknown mode, or top < 1.
+        OptionError: an unknown mode, top < 1, or bf16 none of True, False and "auto".
         CheckpointError: no such backbone.
     """
 
     costly = True
 
-    def __init__(self, backbone: str = "minilm", mode: str = "attention", top: int = 512, bf16: bool = False) -> None:
+    def __init__(
+        self, backbone: str = "minilm", mode: str = "attention", top: int = 512, bf16: bool | Literal["auto"] = False
+    ) -> None:
         super().__init__()
         if mode not in MODES:
             raise OptionError(f"mode must be one of {', '.join(MODES)}, got {mode!r}")
         if top < 1:
             raise OptionError(f"top must be at least 1, got {top}")
+        if not isinstance(bf16, bool) and bf16 != "auto":
+            raise OptionError(f"bf16 must be True, False or 'auto', got {bf16!r}")
         self.backbone = backbone
         self.mode = mode
         self.top = top
-        self.bf16 = bf16
+        self.bf16 = has_bfloat16() if bf16 == "auto" else bf16
         self.cls, self.sep = special_tokens(backbone)
         bert = load_bert(backbone, segments=2)
         # Of the last layer only the attention's queries and keys are needed.

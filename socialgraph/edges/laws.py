@@ -21,7 +21,9 @@ SAMPLE = 32
 #: steps of the sequence that chooses them, which leaves no part of a square out (Martin Roberts, 2018: "The
 #: unreasonable effectiveness of quasirandom sequences"): powers of 1 / 1.3247..., the root of x^3 = x + 1
 STEPS = (0.7548776662466927, 0.5698402909980532)
-_PLACES = (torch.arange(1, SAMPLE + 1) * torch.tensor(STEPS, dtype=torch.float64)[:, None] % 1.0)[:, None]
+_SHARES = torch.arange(1, SAMPLE + 1) * torch.tensor(STEPS, dtype=torch.float64)[:, None] % 1.0
+#: there and back and again, as shares of a document's length: ``[2, 3, 1, SAMPLE]``
+_PLACES = torch.stack([_SHARES, _SHARES.flip(0), _SHARES], 1)[:, :, None]
 
 
 def checked_affinities(patterns: Mapping[str, Pattern], graph: Data, batch: Tensor, ptr: Tensor) -> list[Affinity]:
@@ -42,8 +44,8 @@ def checked_affinities(patterns: Mapping[str, Pattern], graph: Data, batch: Tens
     """
     if not batch.numel() or not any(map(is_own, patterns.values())):
         return [pattern(graph) for pattern in patterns.values()]
-    pairs = sample(ptr)
-    i, j = torch.cat([pairs, pairs.flip(0), pairs], 1)  # there and back and again
+    pairs = sample(ptr, batch.numel())
+    i, j = pairs.flatten(1)
     parts = []
     for pattern in patterns.values():
         if not is_own(pattern):
@@ -60,7 +62,7 @@ def checked_affinities(patterns: Mapping[str, Pattern], graph: Data, batch: Tens
                 raise LawError(pattern, "it answers with an affinity", "the batch", what)
         p = value.detach().reshape(3, -1)
         if not _all_hold(p):
-            _refuse_values(pattern, p, pairs, ptr, graph)
+            _refuse_values(pattern, p, pairs[:, 0], ptr, graph)
         parts.append(part)
     return parts
 
@@ -79,13 +81,17 @@ def refuse_sums(patterns: Iterable[Pattern], parts: Iterable[Affinity], graph: D
             raise LawError(pattern, "values lie between 0 and 1", where, what)
 
 
-def sample(ptr: Tensor) -> Tensor:
-    """Return :data:`SAMPLE` pairs of node ids of each document, one document after the other: ``[2, B * SAMPLE]``.
+def sample(ptr: Tensor, size: int) -> Tensor:
+    """Return :data:`SAMPLE` pairs of each document there and back and again: node ids ``[2, 3, B * SAMPLE]``.
 
     A pair of a node with itself is none: one in l of a document of l nodes, and all of one without any.
+
+    Args:
+        ptr: the documents' bounds, ``[B + 1]``.
+        size: number of nodes.
     """
-    first = ptr[:-1].clamp(max=ptr[-1] - 1)
-    return (_PLACES.to(ptr.device) * ptr.diff()[:, None]).long().add_(first[:, None]).view(2, -1)
+    places = _PLACES.to(ptr.device) * ptr.diff()[:, None] + ptr[:-1, None]
+    return places.long().clamp_(max=size - 1).flatten(2)  # a document without nodes may begin behind the last node
 
 
 def _form(pattern: Pattern, part: Any, batch: Tensor) -> None:

@@ -86,6 +86,15 @@ def test_in_bfloat16_weights_are_nearly_the_same(tiny_bert):
     assert torch.allclose(one, other, rtol=0.05, atol=1e-4)
 
 
+@pytest.mark.parametrize("has", [True, False])
+def test_bfloat16_is_taken_where_the_hardware_has_it(tiny_bert, monkeypatch, has):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    monkeypatch.setattr("torch.cpu.get_capabilities", lambda: {"avx512_bf16": has})
+    assert f"bf16={has}" in repr(DynamicCentrality(tiny_bert[0], bf16="auto"))
+    with pytest.raises(OptionError, match="bf16 must be True, False or 'auto', got 1"):
+        DynamicCentrality(tiny_bert[0], bf16=1)
+
+
 def test_the_weighing_bert_does_not_learn(tiny_bert):
     folder, _ = tiny_bert
     pattern = DynamicCentrality(folder)

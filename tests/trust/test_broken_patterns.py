@@ -134,7 +134,9 @@ def test_good_ones_pass(build, record_property):
 def test_the_sample_is_of_pairs_within_documents():
     lengths = torch.tensor([0, 1, 2, 3, 90, 0])
     ptr = torch.cat([torch.zeros(1, dtype=torch.long), lengths.cumsum(0)])
-    i, j = sample(ptr)
+    (i, j), (back, there), again = sample(ptr, 96).unbind(1)
+    assert torch.equal(torch.stack([j, i]), torch.stack([back, there]))
+    assert torch.equal(torch.stack([i, j]), again)
     document = torch.arange(6).repeat_interleave(SAMPLE)
     some = lengths[document] > 0
     for x in (i, j):

@@ -73,7 +73,7 @@ class Size(Group):
 class RunCommand(Run):
     """run.py."""
 
-    rows = Names, "recipes that are compared"
+    rows = Names, "recipes, each with options of its own behind it if it has some; of two of one recipe the last counts"
     report = Report, "the table"
 
 

@@ -55,7 +55,7 @@ class Arguments(Group):
 
 
 class Trainer(Group):
-    """How models are trained and how much re-ranking reads at once (trainer=cpu, gpu or paper)."""
+    """How models are trained and how much re-ranking reads at once (trainer=cpu, quick, gpu or paper)."""
 
     groups = Count, "training groups of one relevant document and the negatives; 0: nothing is trained"
     negatives = Positive, "documents of a group beside the relevant one, drawn from the candidates"
