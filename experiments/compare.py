@@ -18,13 +18,13 @@ def main(config: DictConfig) -> None:
     from lab.comparison import Comparison
     from lab.describe import try_graph
     from lab.execute import check_all, execute_all
+    from lab.files import file_name, write_figure
     from lab.levels.runs import can_be_read, level_runs, levels_of, sections, settings_of
     from lab.levels.summary import write_summary
     from lab.plan import own_options, results_folder
-    from lab.plots import draw_quality_and_cost, draw_quality_and_sequences
+    from lab.plots import quality_and_cost, quality_and_sequences
     from lab.product import baseline_of, compared_rows
     from lab.report import lines_of, write_table
-    from lab.store import file_name
     from lab.task import Tasks
 
     fixed = own_options(config)
@@ -45,9 +45,9 @@ def main(config: DictConfig) -> None:
         place = folder if level == "training" else folder / level
         write_table(comparison, runs[0].config, place, "table", sections(level, comparison, runs[0], tasks, place))
         if level == "training":
-            draw_quality_and_cost(comparison, folder / "quality-and-cost.png")
+            write_figure(folder / "quality-and-cost.png", 150, quality_and_cost, comparison)
         else:
-            draw_quality_and_sequences(comparison, place / "quality-and-sequences.png")
+            write_figure(place / "quality-and-sequences.png", 130, quality_and_sequences, comparison)
             finished[level] = comparison
             write_summary(finished, runs[0], tasks, folder)
 

@@ -19,10 +19,10 @@ def main(config: DictConfig) -> None:
     """Rank with every row as it is, then train and rank again; what is finished in the folder is not done again."""
     from lab.comparison import Comparison
     from lab.execute import check_all, execute_all, learns, log
+    from lab.files import file_name, first_folder, write_text
     from lab.plan import Row, composed, named_run, typed_for_rows
     from lab.plots import draw_graph
     from lab.report import lines_of, write_table
-    from lab.store import file_name, first_folder, write_text
     from lab.task import Tasks
 
     folder, tasks = first_folder(HydraConfig.get().runtime.output_dir), Tasks()

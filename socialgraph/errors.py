@@ -141,6 +141,11 @@ def suggestion(name: str, names: Sequence[str], before: str = "") -> str:
     return f"there are: {', '.join(names) or 'none'}" if len(names) < 40 else f"none of the {len(names)} is like it"
 
 
+def counted(number: int, what: str) -> str:
+    """Return "1 step", "1,000 steps"."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def shown(text: str) -> str:
     r"""Return a text on one line, with `\x1b` for an escape: a terminal would obey it, and a turned direction hides."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

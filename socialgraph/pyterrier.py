@@ -12,7 +12,7 @@ import pyterrier as pt
 from socialgraph import ranking
 from socialgraph.data import Document
 from socialgraph.errors import InputError
-from socialgraph.ranker import BATCH, Ranker
+from socialgraph.ranker.ranker import BATCH, Ranker
 
 if TYPE_CHECKING:
     from pandas import DataFrame

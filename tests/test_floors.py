@@ -13,10 +13,13 @@ MAY_IMPORT = {
     "data": {"errors", "backbone", "edges", "partition"},
     "nn": {"errors", "backbone", "model_files", "data"},
     "ranking": {"errors", "backbone", "data", "edges", "partition", "nn"},
-    "inspect": {"errors", "backbone", "query_match", "data", "edges", "partition", "nn", "recipes", "texts"},
+    "inspect": {"errors", "backbone", "query_match", "data", "edges", "partition", "nn", "recipes"},
     "testing": {"errors", "data", "edges", "partition", "nn", "inspect"},
     "recipes": {"errors", "data", "edges", "partition"},
-}
+    "ranker": {
+        "errors", "backbone", "model_files", "data", "edges", "partition", "nn", "ranking", "recipes", "inspect",
+    },
+}  # fmt: skip
 
 
 def imported_rooms(file: Path) -> set[str]:

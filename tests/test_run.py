@@ -80,7 +80,7 @@ def rows_of(table):
 
 
 def test_a_folder_of_ones_own_with_other_pieces(tmp_path):
-    """data=folder without runs, query likelihood, node-level circles, random edges, gradient checkpointing."""
+    """data=folder without runs, query likelihood, node-level circles, random edges, checkpointing, nothing of dev."""
     folder = tmp_path / "out"
     write_tales(tmp_path / "tales")
     texts, queries = ({word: text.format(word) for word in WORDS} for text in ("{0} w20 w41 " * 10, "{0} w20"))
@@ -88,11 +88,13 @@ def test_a_folder_of_ones_own_with_other_pieces(tmp_path):
     call(
         "run", *typed_for_tales(tmp_path / "tales"), "data.retriever._target_=socialgraph.ranking.QueryLikelihood",
         "partition=node", "edges=random", "trainer.groups=2", "rows=[ql,parade-max,socialformer]", "document_length=64",
-        "+trainer.arguments.gradient_checkpointing=true", "model.leader=cls", f"hydra.runtime.output_dir={folder}",
+        "+trainer.arguments.gradient_checkpointing=true", "model.leader=cls", "data.queries.dev=0",
+        f"hydra.runtime.output_dir={folder}",
     )  # fmt: skip
     assert rows_of((folder / "table.md").read_text()) == ["QL", "PARADE-max", "Socialformer-node"]
     value = json.loads((folder / "runs" / "socialformer.0.json").read_text())
     assert set(value["interpolated"]["measures"]["test"]["RR@10"]) == {"q-w4", "q-w5"}
+    assert value["interpolated"]["weight"] == 0.5
     first = json.loads((folder / "runs" / "ql-untrained.0.json").read_text())
     assert first["measures"]["RR@10"] == {"q-w4": 1.0, "q-w5": 1.0}
 
@@ -100,10 +102,8 @@ def test_a_folder_of_ones_own_with_other_pieces(tmp_path):
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
-        ("partition.k=0", "partition: k, the number of circles, must be at least 1, got 0"),
         ("model.leader=nobody", "model: leader must be one of central, cls, got 'nobody'"),
         ("edges.sparsity=1.5", r"edges: sparsity must lie between 0 and 1 \(both excluded\), got 1.5"),
-        ("data=irds", "data.id is missing: type data.id=..."),
     ],
 )
 def test_a_mistake_is_one_line(tmp_path, argument, message):

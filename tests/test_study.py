@@ -4,11 +4,8 @@ import json
 import shutil
 
 import children
-import pytest
 from commands import EXPERIMENTS
 from studies import planned
-
-from socialgraph.errors import OptionError
 
 
 def test_every_run_is_something_to_do():
@@ -36,11 +33,6 @@ def test_the_core():
     assert (one.recipe.document_length, one.partition.k, one.seed) == (2048, 16, 2)
     assert list(one.recipe.edges.patterns) == ["uniform"]
     assert list(one.data.splits.test) == ["test_bal", "test"]
-
-
-def test_a_row_that_does_not_exist():
-    with pytest.raises(OptionError, match=r"the study has no row 'bm26'; there are: bm25, ql, "):
-        planned("rows=[bm26]")
 
 
 def test_two_processes_write_the_study_of_one(budget, tiny_bert, tmp_path):

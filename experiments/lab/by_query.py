@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from matplotlib.figure import Figure
 from omegaconf import DictConfig
 
 from lab.comparison import Comparison, Line
+from lab.files import write_figure, write_text
 from lab.report import csv_text, markdown_line
-from lab.store import write_figure, write_text
 from lab.task import Task
 from socialgraph.data import Collection, Tokens
 from socialgraph.data.evidence import evidence_of, read_flags
@@ -44,7 +45,8 @@ def write_sections(of: Comparison, run: DictConfig, task: Task, split: str, fold
             means = [bucket.means.get(name) for bucket in section.buckets]
             text.append(markdown_line([name, *("-" if mean is None else f"{mean:.4f}" for mean in means)]))
         text.append("")
-        draw(section, in_figure(names, of.config.drawn), measure, f"{run.data.label}, split {split}", folder)
+        shown, about = in_figure(names, of.config.drawn), f"{run.data.label}, split {split}"
+        write_figure(folder / f"{section.name}.png", 100, drawn, section, shown, measure, about)
     header = ["By", "Bucket", "Queries", "Model", measure, "Standard error"]
     cells = (
         [section.name, bucket.name, len(bucket.queries), system, mean, bucket.errors.get(system)]
@@ -113,9 +115,9 @@ def in_figure(names: dict[str, str], drawn: Sequence[str]) -> list[str]:
     return chosen if len(names) > MOST and len(chosen) > 1 else list(names.values())[:MOST]
 
 
-def draw(section: Section, shown: Sequence[str], measure: str, name: str, folder: Path) -> None:
-    """Write a section's figure: some systems, Figure 6's form."""
-    if any(system in bucket.means for bucket in section.buckets for system in shown):
-        note = f"{name}; lines: one standard error over queries"
-        figure = draw_by_length(section.buckets, measure, note, shown, section.axis)
-        write_figure(folder / f"{section.name}.png", figure, dpi=100)
+def drawn(section: Section, shown: Sequence[str], measure: str, name: str) -> Figure | None:
+    """Return a section's figure, of some systems and in Figure 6's form; None if they have no query in it."""
+    if not any(system in bucket.means for bucket in section.buckets for system in shown):
+        return None
+    note = f"{name}; lines: one standard error over queries"
+    return draw_by_length(section.buckets, measure, note, shown, section.axis)

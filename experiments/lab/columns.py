@@ -246,7 +246,7 @@ COLUMNS: dict[str, Callable[[Comparison], list[Column]]] = {
 
 MIXED = (
     "+ BM25: the scores mixed with the candidates' own, each scaled to [0, 1], with the weight of theirs that is best "
-    "on dev."
+    "on dev (a half where no query of dev is ranked)."
 )
 #: what one must know of a column
 NOTES = {

@@ -20,19 +20,19 @@ from transformers import set_seed
 
 from lab.command import logged
 from lab.describe import describe_graphs
+from lab.files import file_name
 from lab.levels import evidence, reading
 from lab.memory import PeakMemory
 from lab.options.classes import check_parts
 from lab.outcome import Outcome, Ranked
 from lab.plan import Run, by_row
 from lab.recipe import Recipe, check_own_classes, check_training, device, rerank, train
-from lab.store import Store, file_name
+from lab.store import Store
 from lab.task import Task, Tasks, made, rank_by_first_stage
 from lab.unfinished import Unfinished, locked
 from socialgraph import ranking
 from socialgraph.data import TrainingGroups, WeightCache
-from socialgraph.errors import OutputError
-from socialgraph.model_card import counted
+from socialgraph.errors import OutputError, counted
 from socialgraph.ranking import Retriever, processes
 
 log = logging.getLogger("socialgraph")
@@ -141,7 +141,8 @@ def carry_out(run: Run, tasks: Tasks, unfinished: Unfinished) -> Outcome:
     recipe = Recipe(config.recipe)
     outcome = rank_first_stage(recipe, task) if recipe.is_first_stage else train_and_rank(run, recipe, task, unfinished)
     for split, ranked in ((task.dev, outcome.dev), *((task.tests[name], outcome.tests[name]) for name in task.tests)):
-        ranked.measures = ranking.evaluate(split.qrels, ranked.ranking, list(config.measures)).per_query
+        if split.queries:  # of dev there may be none
+            ranked.measures = ranking.evaluate(split.qrels, ranked.ranking, list(config.measures)).per_query
     outcome.seconds = time.perf_counter() - began
     return outcome
 

@@ -14,17 +14,18 @@ from tqdm import tqdm
 from lab.by_query import lengths_of
 from lab.command import CONF
 from lab.comparison import per_query
+from lab.files import file_name, write_figure, write_json
 from lab.plan import composed
 from lab.recipe import partition
-from lab.store import Store, file_name, versions, write_figure, write_json
-from lab.task import made
+from lab.store import Store, versions
+from lab.task import made, read_texts
 from socialgraph.data import Collection, GraphBuilder, TermStatistics, Tokens, WeightCache
 from socialgraph.data.collection import hash_fraction
 from socialgraph.edges import SocialEdges
 from socialgraph.errors import InputError, OptionError
 from socialgraph.inspect.by_length import draw_by_length, measures_by_length
-from socialgraph.inspect.circle_sizes import circle_sizes, draw_circle_sizes, median_sizes
 from socialgraph.inspect.patterns_figure import draw_patterns
+from socialgraph.inspect.sizes_figure import circle_sizes, draw_circle_sizes, median_sizes
 from socialgraph.partition import Whole
 from socialgraph.ranking import evaluate
 
@@ -151,7 +152,7 @@ DRAW = {"4": draw_figure4, "5": draw_figure5, "6": draw_figure6}
 
 def write(figure: Figure, numbers: dict[str, Any], chosen: argparse.Namespace) -> None:
     """Write a picture and its numbers, each whole or not at all."""
-    write_figure(chosen.output, figure, chosen.dpi)
+    write_figure(chosen.output, chosen.dpi, lambda: figure)
     write_json(chosen.output.with_suffix(".json"), numbers | {"versions": versions()})
     print(f"written: {chosen.output} and {chosen.output.with_suffix('.json')}")
 
@@ -174,8 +175,7 @@ def social_edges(config: DictConfig) -> SocialEdges:
 def read(config: DictConfig) -> tuple[Collection, Tokens, TermStatistics]:
     """Return a configuration's collection, its word pieces and their statistics."""
     collection = made(config.data.collection, "data.collection", Collection)
-    tokens = Tokens.stored(collection.documents, config.backbone, config.document_length, config.query_length)
-    return collection, tokens, TermStatistics.of(tokens, collection.documents)
+    return collection, *read_texts(collection, config.backbone, config.document_length, config.query_length)
 
 
 def relevant_pairs(collection: Collection, config: DictConfig, tokens: Tokens) -> list[tuple[str, str, str]]:

@@ -56,9 +56,13 @@ class Outcome:
         }
 
     def interpolated(self, dev: Ranked, split: str, task: Task, config: DictConfig) -> dict[str, Any]:
-        """Return the mixture with the first stage: its weight, best on dev by the first measure, and its measures."""
-        measures = list(config.measures)
-        weight = ranking.choose_weight(task.dev.candidates or {}, dev.ranking, task.dev.qrels, measures[0])
+        """Return the mixture with the first stage: its weight and its measures.
+
+        The weight is the one that is best on dev by the first measure, or a half where no query of dev is ranked.
+        """
+        measures, weight = list(config.measures), 0.5
+        if task.dev.queries:
+            weight = ranking.choose_weight(task.dev.candidates or {}, dev.ranking, task.dev.qrels, measures[0])
         mixed = ranking.interpolate(task.tests[split].candidates or {}, self.tests[split].ranking, weight)
         return {
             "weight": weight,

@@ -14,11 +14,12 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from lab.files import file_name
 from lab.mistakes import whole_message
 from lab.options import groups
 from lab.options.kinds import check_config
 from lab.overrides import latest, subject
-from lab.store import Store, file_name
+from lab.store import Store
 from lab.task import test_splits
 from socialgraph.errors import OptionError
 from socialgraph.ranking.identity import LOGGING

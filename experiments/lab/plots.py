@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 from scipy.optimize import isotonic_regression
 
 from lab.comparison import Comparison, Line
+from lab.files import write_figure
 from lab.plan import Run
 from lab.product import OPEN
 from lab.recipe import Recipe
-from lab.store import write_figure
 from lab.task import Tasks
 from socialgraph.inspect import draw
 from socialgraph.ranking import processes
@@ -42,10 +42,11 @@ def draw_graph(run: Run, tasks: Tasks, path: Path) -> None:
     document, query = [*relevant, *scores][0], test.queries[query_id]
     graph = builder([(query_id, query, document)]).to("cpu")[0]
     title = f"How {document} looks to the query \u201c{query}\u201d"
-    write_figure(path, draw(graph, builder.tokens.words(graph.input_ids), title=title), dpi=150)
+    figure = draw(graph, builder.tokens.words(graph.input_ids), title=title)
+    write_figure(path, 150, lambda: figure)
 
 
-def draw_quality_and_cost(of: Comparison, path: Path) -> None:
+def quality_and_cost(of: Comparison) -> Figure:
     """Draw the first measure against the cost, a point for each line, names on the right in the order of quality.
 
     Lines whose cost is unknown are left out. Over several seeds a point has its deviation.
@@ -77,7 +78,7 @@ def draw_quality_and_cost(of: Comparison, path: Path) -> None:
             arrowprops={"arrowstyle": "-", "color": "#BBBBBB", "linewidth": 0.6, "relpos": (0, 0.5)},
             annotation_clip=False, zorder=1,
         )  # fmt: skip
-    write_figure(path, figure, dpi=150)
+    return figure
 
 
 def curves(of: Comparison) -> dict[str, list[Line]]:
@@ -97,16 +98,15 @@ def without_k(line: Line) -> tuple[str, str | None]:
     return ", ".join(value if key in OPEN else f"{key}={value}" for key, value in options.items()) or "circles", k
 
 
-def draw_quality_and_sequences(of: Comparison, path: Path) -> None:
+def quality_and_sequences(of: Comparison) -> Figure | None:
     """Draw each measure against the number of sequences that BERT reads, a curve for each strategy through its k.
 
     The mean number of sequences says where a point stands: a strategy that finds fewer circles than it may stands
-    further left. A line that belongs to no curve, such as all windows, is a mark. Where k is not varied nothing is
-    drawn.
+    further left. A line that belongs to no curve, such as all windows, is a mark. None where k is not varied.
     """
     strategies = curves(of)
     if not strategies:
-        return
+        return None
     drawn = {line.row.name for lines in strategies.values() for line in lines}
     marks = [line for line in of.lines if line.row.name not in drawn]
     measures = [name for name in of.measures if name not in ("sequences", "words")]
@@ -131,7 +131,7 @@ def draw_quality_and_sequences(of: Comparison, path: Path) -> None:
     figure.supxlabel("sequences for each document", size=9)
     handles, names = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside upper center", ncols=3, frameon=False, fontsize=8)
-    write_figure(path, figure, dpi=130)
+    return figure
 
 
 def milliseconds(line: Line) -> float:

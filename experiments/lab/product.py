@@ -20,7 +20,7 @@ from omegaconf import DictConfig, OmegaConf
 from lab.overrides import OPEN, overrides
 from lab.plan import Row
 from socialgraph.errors import OptionError
-from socialgraph.ranker_files import tables
+from socialgraph.ranker.files import tables
 from socialgraph.recipes.classes import BACKBONE
 
 

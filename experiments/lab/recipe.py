@@ -12,9 +12,9 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 from torch.utils.data import Subset
 
+from lab.files import file_name
 from lab.options.classes import check_arguments, check_parts
 from lab.outcome import Ranked
-from lab.store import file_name
 from lab.task import Task
 from lab.unfinished import Training
 from socialgraph import ranking

@@ -1,4 +1,4 @@
-"""Finished runs on disk, found by what they depend on; and how files are named and written."""
+"""Finished runs on disk, found by what they depend on."""
 
 from __future__ import annotations
 
@@ -11,19 +11,17 @@ import zipfile
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
+from lab.files import write_json
 from socialgraph.data import read_run, write_run
 from socialgraph.data.collection import Run as Ranking
 from socialgraph.data.files import atomic_write, sha256
-from socialgraph.errors import InputError
+from socialgraph.errors import InputError, counted
 from socialgraph.ranking import processes
 from socialgraph.ranking.identity import differences
-
-if TYPE_CHECKING:  # only pictures need it
-    from matplotlib.figure import Figure
 
 #: a folder's runs in one file, for tables that are kept
 ARCHIVE = "runs.zip"
@@ -150,43 +148,6 @@ class Store:
         return {row: sorted(seeds) for row, seeds in rows.items()}
 
 
-def first_folder(path: str) -> Path:
-    """Return the first process's folder, in every process."""
-    return processes.from_first(Path(path))
-
-
-def file_name(name: Any, also: str = "") -> str:
-    """Return a name as that of one file or folder: nothing in it leads elsewhere. Characters in ``also`` stay, too."""
-    return re.sub(rf"[^\w.{re.escape(also)}-]+", "-", str(name)).strip("-.") or "-"
-
-
-def read_json(path: Path) -> Any:
-    """Return what a JSON file holds; None if there is no whole one."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write a value as JSON, whole or not at all."""
-    write_text(path, json.dumps(value, indent=1) + "\n")
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all; of several processes the first does it."""
-    if processes.is_first():
-        with atomic_write(path) as file:
-            file.write(text)
-
-
-def write_figure(path: Path, figure: Figure, dpi: int) -> None:
-    """Write a picture, of the kind that the file's name says, whole or not at all; the first process does it."""
-    if processes.is_first():
-        with atomic_write(path, "wb") as file:
-            figure.savefig(file, format=path.suffix[1:], dpi=dpi)
-
-
 def versions() -> dict[str, str]:
     """Return what a result depends on beside the configuration."""
     packages = ("socialgraph-ir", "torch", "torch-geometric", "transformers", "ir-datasets", "ir-measures", "bm25s")
@@ -198,5 +159,4 @@ def device_name() -> str:
     """Return what computes: a GPU's name, or the number of the CPU's threads, which also moves the last digits."""
     if torch.cuda.is_available():
         return torch.cuda.get_device_name()
-    threads = torch.get_num_threads()
-    return f"CPU, {threads} thread{'s' * (threads != 1)}"
+    return f"CPU, {counted(torch.get_num_threads(), 'thread')}"

@@ -35,8 +35,7 @@ class Task:
         """Return the word pieces of all texts and their statistics; each combination is read once."""
         key = (backbone, document_length, query_length)
         if key not in self.read:
-            tokens = Tokens.stored(self.collection.documents, *key)
-            self.read[key] = tokens, TermStatistics.of(tokens, self.collection.documents)
+            self.read[key] = read_texts(self.collection, *key)
         return self.read[key]
 
 
@@ -97,6 +96,14 @@ def check_splits(data: DictConfig, collection: Collection, dev: Split, tests: di
         if name == str(data.splits.dev):
             told = "the weight of the first stage is chosen on the queries that test it"
             warnings.warn(f"data.splits.test={name}: {told}", stacklevel=3)
+
+
+def read_texts(
+    collection: Collection, backbone: str, document_length: int, query_length: int
+) -> tuple[Tokens, TermStatistics]:  # fmt: skip
+    """Return the word pieces of all texts and their statistics."""
+    tokens = Tokens.stored(collection.documents, backbone, document_length, query_length)
+    return tokens, TermStatistics.of(tokens, collection.documents)
 
 
 def made(config: DictConfig, option: str, kind: type[T]) -> T:

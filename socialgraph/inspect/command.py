@@ -25,6 +25,7 @@ from socialgraph.data import (
 )
 from socialgraph.data.evidence import evidence_nodes
 from socialgraph.data.files import MAX_LINE, atomic_write, plain_file
+from socialgraph.data.texts import as_document
 from socialgraph.edges import EdgeSampler, Pattern, SocialEdges
 from socialgraph.errors import InputError, OptionError, shown
 from socialgraph.inspect.given import layout, whole_lengths
@@ -36,7 +37,6 @@ from socialgraph.recipes.build import build
 from socialgraph.recipes.classes import imported
 from socialgraph.recipes.compose import compose_recipe
 from socialgraph.recipes.typed import quoted
-from socialgraph.texts import as_document
 
 
 def write(options: argparse.Namespace) -> Path:

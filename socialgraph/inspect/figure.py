@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from socialgraph.data.graph import DocumentGraph
 from socialgraph.edges.layout import documents
-from socialgraph.errors import OptionError
+from socialgraph.errors import OptionError, counted
 from socialgraph.inspect.marks import (
     GREY,
     OTHERS,
@@ -148,10 +148,10 @@ def _header(axes: Axes, graph: DocumentGraph, circles: list[Circle], title: str 
     pairs = nodes * (nodes - 1) / 2
     passages = circles_of(graph)[2].nonzero().flatten().tolist()
     facts = [
-        _count(nodes, "word piece"),
-        _count(edges, "friendship") + (f" ({edges / pairs:.1%} of all pairs)" if pairs else ""),
-        _count(len(passages), "passage") + _span(passages),
-        _count(len(circles), "friend circle") + _span([circle.number for circle in circles]),
+        counted(nodes, "word piece"),
+        counted(edges, "friendship") + (f" ({edges / pairs:.1%} of all pairs)" if pairs else ""),
+        counted(len(passages), "passage") + _span(passages),
+        counted(len(circles), "friend circle") + _span([circle.number for circle in circles]),
     ]
     write(axes, 0, 0.48, ", ".join(facts), size=9, color=GREY)
 
@@ -278,7 +278,7 @@ def _table(axes: Axes, circles: list[Circle], pieces: list[str] | None) -> None:
     notes = ["expected reach: friends the leader keeps, on average,"]
     notes += ["if the coins of its circle are tossed again"]
     if len(shown) < len(circles):
-        notes.append(f"not shown: {_count(len(circles) - len(shown), 'friend circle')}")
+        notes.append(f"not shown: {counted(len(circles) - len(shown), 'friend circle')}")
     for place, note in enumerate(notes if circles else []):
         write(axes, 0, LOWER + 0.12 + 0.13 * place, note, size=7, color=GREY)
 
@@ -356,7 +356,3 @@ def _passages(graph: DocumentGraph) -> list[int]:
 
 def _span(numbers: list[int]) -> str:
     return f" (number {numbers[0]} to {numbers[-1]})" if len(numbers) > 1 else ""
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -6,7 +6,6 @@ What trains is imported when it is asked for (PEP 562): the library's trainer is
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from socialgraph.ranking.encode import encode_collection
 from socialgraph.ranking.evaluate import Evaluation, TTest, evaluate, holm, paired_t_test
 from socialgraph.ranking.first_stage import BM25, QueryLikelihood, Retriever, retrieve_candidates
 from socialgraph.ranking.identity import differences
@@ -20,8 +19,9 @@ from socialgraph.ranking.losses import (
     ranknet,
 )
 from socialgraph.ranking.rerank import rerank
-from socialgraph.ranking.stored import rerank_stored
-from socialgraph.ranking.vector_store import VectorStore
+from socialgraph.ranking.vectors.encode import encode_collection
+from socialgraph.ranking.vectors.rerank_stored import rerank_stored
+from socialgraph.ranking.vectors.vector_store import VectorStore
 
 if TYPE_CHECKING:
     from socialgraph.ranking.dev import Dev

@@ -13,6 +13,8 @@ from socialgraph.data.builder import GraphBuilder
 
 #: of transformers.TrainingArguments: what is logged and shown, on which no result depends
 LOGGING = ("report_to", "run_name", "project", "trackio_space_id", "logging_dir", "logging_first_step", "disable_tqdm")
+#: ... and what is refused: it would write pickles, or nothing that a training can go on from
+REFUSED = ("fsdp", "deepspeed", "push_to_hub", "save_only_model")
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:

@@ -24,7 +24,7 @@ from socialgraph.nn.hub_ranker import HubRanker
 from socialgraph.ranking import checkpoints, processes
 from socialgraph.ranking.dev import Dev, StopEarly
 from socialgraph.ranking.halved_step import HalvedStep, RoomyCollator
-from socialgraph.ranking.identity import graphs_of
+from socialgraph.ranking.identity import REFUSED, graphs_of
 from socialgraph.ranking.losses import Loss, loss_resolver
 from socialgraph.ranking.optimizer import set_head_rate
 from socialgraph.ranking.resuming import Resumed, state_of
@@ -36,8 +36,6 @@ SAME_WHEN_RESUMED = (
     "seed", "data_seed", "num_train_epochs", "max_steps", "learning_rate", "lr_scheduler_type", "warmup_steps", "optim",
     "weight_decay", "max_grad_norm", "bf16", "fp16", "train_sampling_strategy",
 )  # fmt: skip
-#: arguments that would write pickles, or nothing that a training can go on from
-REFUSED = ("fsdp", "deepspeed", "push_to_hub", "save_only_model")
 
 
 class RankingTrainer(Trainer):

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from socialgraph.errors import InputError, OptionError
+from socialgraph.errors import InputError, OptionError, counted
 from socialgraph.inspect.by_length import legend_above
-from socialgraph.inspect.circle_sizes import LINES
 from socialgraph.inspect.marks import GREY
+from socialgraph.inspect.sizes_figure import LINES
 from socialgraph.testing.probe import Probe
 from socialgraph.testing.probe_model import ModelProbe, Sort
 
@@ -31,19 +31,20 @@ def draw_probes(probes: Sequence[Probe], by: str = "circle") -> Figure:
     """
     if by not in ("circle", "leaders"):
         raise OptionError(f"by must be circle or leaders, got {by!r}")
-    check_number(len(probes), "partitions")
+    _check_number(len(probes), "partitions")
     tried = {(one.length, one.documents, tuple(row[:3] for row in one.rows)) for one in probes}
     if len(tried) > 1:
         raise InputError("the probes were made with other lengths, documents, distances or distractors: use the same")
     rows = probes[0].rows
-    kinds, counts, distances = (list(dict.fromkeys(row[place] for row in rows)) for place in range(3))
+    kinds, distances = (list(dict.fromkeys(getattr(row, name) for row in rows)) for name in ("kind", "distance"))
+    counts = list(dict.fromkeys(row.distractors for row in rows))
     figure = Figure(figsize=(1.0 + 2.7 * len(counts), 1.2 + 2.4 * len(kinds)), facecolor="white", layout="constrained")
     FigureCanvasAgg(figure)
     panels = figure.subplots(len(kinds), len(counts), sharex=True, sharey=True, squeeze=False)
     for kind, line in zip(kinds, panels, strict=True):
         line[0].set_ylabel(f"{kind}\nshare of pairs that meet", size=9)
         for count, axes in zip(counts, line, strict=True):
-            axes.set_title(f"{count or 'no'} distractors", size=9)
+            axes.set_title(counted(count, "distractor") if count else "no distractors", size=9)
             for one, (colour, mark) in zip(probes, LINES, strict=False):
                 shown = [row for row in one.rows if (row.kind, row.distractors) == (kind, count)]
                 met = [getattr(row, by) for row in shown]
@@ -77,7 +78,7 @@ def draw_model_probes(probes: Sequence[ModelProbe], names: Sequence[str] | None 
     Raises:
         InputError: nothing to draw, more than 6 models, another number of names, or probes of other sorts or steps.
     """
-    check_number(len(probes), "models")
+    _check_number(len(probes), "models")
     names = [one.model for one in probes] if names is None else list(names)
     if len(names) != len(probes):
         raise InputError(f"there are {len(probes)} models and {len(names)} names: give one each")
@@ -94,7 +95,7 @@ def draw_model_probes(probes: Sequence[ModelProbe], names: Sequence[str] | None 
         axes.scatter(places, shares, s=30, c=colour, marker=mark, alpha=0.75, label=name, gid=name)
     axes.axhline(0.5, color=GREY, linewidth=0.9, linestyle="--", gid="chance")
     axes.annotate("chance", (len(sorts) - 0.5, 0.5), (0, 2), textcoords="offset points", ha="right", size=8, color=GREY)
-    axes.set_xticks(range(len(sorts)), [title(sort) for sort in sorts])
+    axes.set_xticks(range(len(sorts)), [_title(sort) for sort in sorts])
     axes.set(xlim=(-0.5, len(sorts) - 0.5), ylim=(min(0.4, axes.get_ylim()[0]), 1.04))
     axes.set_ylabel(f"right, after {probes[0].steps:,} steps", size=9)
     axes.tick_params(labelsize=8, colors=GREY, length=2.5)
@@ -103,7 +104,7 @@ def draw_model_probes(probes: Sequence[ModelProbe], names: Sequence[str] | None 
     return figure
 
 
-def check_number(amount: int, what: str) -> None:
+def _check_number(amount: int, what: str) -> None:
     """Refuse what cannot be drawn.
 
     Raises:
@@ -113,7 +114,7 @@ def check_number(amount: int, what: str) -> None:
         raise InputError(f"1 to {len(LINES)} {what} can be drawn in one figure, got {amount}")
 
 
-def title(sort: Sort) -> str:
+def _title(sort: Sort) -> str:
     """Return what stands below a sort of documents."""
     apart = f", {sort.distance} apart" if sort.kind == "halves" else ""
-    return f"{sort.kind}{apart}" + (f"\n{sort.distractors} distractors" if sort.distractors else "")
+    return f"{sort.kind}{apart}" + (f"\n{counted(sort.distractors, 'distractor')}" if sort.distractors else "")

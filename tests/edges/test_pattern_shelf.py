@@ -7,7 +7,6 @@ import math
 import pytest
 import torch
 from graphs import document, random_document
-from torch_geometric.data import Batch
 
 from socialgraph.edges import SocialEdges, Uniform
 from socialgraph.edges.kleinberg import Kleinberg
@@ -85,12 +84,6 @@ def test_query_to_all(words, query):
     assert torch.equal(found, matrix(len(words), lambda i, j: float(words[i] in query or words[j] in query)))
 
 
-def test_query_to_all_asks_each_document_its_own_query():
-    data = [document([7, 8, 9, 9], [7]), document([9, 8, 7], [9]), document([], [7]), document([7, 8], [])]
-    for one, found in zip(data, QueryToAll()(Batch.from_data_list(data)).dense(), strict=True):
-        assert torch.equal(found, dense(QueryToAll(), one))
-
-
 # --- learned --------------------------------------------------------------------------------------
 
 
@@ -143,12 +136,6 @@ def test_learned_learns(tiny_bert):
     after = [pattern(data).pair(*pair).item() for pair in (friend, stranger)]
     assert after[0] > before[0] + 0.1
     assert after[1] < before[1]
-
-
-def test_learned_reads_words_only(tiny_bert):
-    p = dense(Learned(tiny_bert[0], rank=8), document([30, 31, 32, 30, 31]))
-    assert p[0, 1] == p[3, 4] == p[0, 4] == p[1, 3]
-    assert p[0, 2] != p[0, 1]
 
 
 def test_learned_states_are_saved(tiny_bert):

@@ -183,19 +183,6 @@ def test_weights_of_dynamic_distance() -> None:  # f hides a constant factor suc
     assert found.numpy() == pytest.approx(np.concatenate(want), abs=1e-6)
 
 
-def test_a_query_matches_its_own_document_only() -> None:
-    data = [document([7, 8, 9, 9, 9], [7]), document([9, 8, 7, 7, 8], [9]), document([7, 8, 9, 5, 6], [])]
-    for one, found in zip(data, dense(DynamicDistance(), Batch.from_data_list(data)), strict=True):
-        assert found == pytest.approx(dynamic_distance(one), abs=ATOL)
-
-
-def test_the_scale_of_the_weights_does_not_matter() -> None:
-    for which in ("random", "steep", "two heights"):
-        data = DOCUMENTS[which]
-        larger = document(data.input_ids.tolist(), [], (data.tfidf * 37.0).tolist())
-        assert dense(StaticCentrality(), larger)[0] == pytest.approx(dense(StaticCentrality(), data)[0], abs=ATOL)
-
-
 @pytest.mark.parametrize("pattern", [StaticDistance, DynamicDistance])
 @pytest.mark.parametrize("p", [0.0, -1.0, float("nan")])
 def test_p_out_of_range(pattern: type[Pattern], p: float) -> None:

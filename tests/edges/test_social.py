@@ -13,7 +13,7 @@ from drawing import DOCUMENTS, MIXTURES, ROOM, OwnPattern, drawn, matrices, prob
 from graphs import document, random_document
 from torch_geometric.data import Batch
 
-from socialgraph.edges import DynamicDistance, Pattern, SocialEdges, StaticCentrality, StaticDistance
+from socialgraph.edges import Pattern, SocialEdges, StaticCentrality, StaticDistance
 from socialgraph.errors import OptionError
 
 
@@ -116,20 +116,6 @@ def test_patterns_without_a_closed_form(patterns: dict[str, Pattern], sparsity: 
         assert np.abs(weight - want)[adjacency].max() < 1e-4
     alone = [sampler(one)[0].size(1) for one in data]
     assert alone == [adjacency.sum() for adjacency, _ in graphs]
-
-
-def test_where_all_patterns_abstain_everybody_is_equal() -> None:
-    sampler = SocialEdges([StaticCentrality(), DynamicDistance()], sparsity=0.8)
-    data = [document([9] * 30, [7]), random_document(30, 1), document([9, 9], [7]), document([8], [8])]
-    found = scaled(sampler, Batch.from_data_list(data))
-    for matrix in (found[0], found[2], found[3]):
-        assert matrix == pytest.approx(0.2 * (1 - np.eye(len(matrix))), abs=1e-6)
-    assert found[1].std() > 0.05
-
-
-def test_one_pattern_abstains_and_the_other_speaks() -> None:
-    (found,) = scaled(SocialEdges([StaticDistance(), DynamicDistance()]), document([9] * 60, [7]))
-    assert found == pytest.approx(reference.probabilities(reference.static_distance(60), 0.93), abs=1e-4)
 
 
 def test_more_density_than_pairs_that_are_possible() -> None:

@@ -14,10 +14,10 @@ from matplotlib.colors import to_rgba
 from socialgraph.edges import DynamicDistance, SocialEdges, StaticCentrality, StaticDistance
 from socialgraph.errors import InputError, OptionError
 from socialgraph.inspect.by_length import draw_by_length, measures_by_length
-from socialgraph.inspect.circle_sizes import LINES, circle_sizes, draw_circle_sizes, median_sizes
 from socialgraph.inspect.leaders_figure import draw_leaders
 from socialgraph.inspect.marks import PALETTE
 from socialgraph.inspect.patterns_figure import PIXELS, _pixels, draw_patterns
+from socialgraph.inspect.sizes_figure import LINES, circle_sizes, draw_circle_sizes, median_sizes
 
 HOSTILE = r"$\frac{1}{$ <b> " + "\x00漢"
 

@@ -12,11 +12,11 @@ from tales import random_texts, write_collection
 
 from socialgraph.cli import main
 from socialgraph.data import GraphBuilder, TermStatistics, Tokens, load_folder
+from socialgraph.data.texts import as_document
 from socialgraph.edges import DynamicCentrality, DynamicDistance, SocialEdges, StaticCentrality, StaticDistance
 from socialgraph.inspect.leave_one_out import scores_without
 from socialgraph.nn import PARADE, Socialformer
 from socialgraph.partition import EdgeCircles, Windows
-from socialgraph.texts import as_document
 
 QUERY = "w7 w30"
 

@@ -1,9 +1,10 @@
 """Pictures beside tables: which lines make a curve."""
 
-from lab import plots
+from lab import files
 from lab.comparison import Comparison, Line
+from lab.files import write_figure
 from lab.plan import Row
-from lab.plots import curves, draw_quality_and_sequences
+from lab.plots import curves, quality_and_sequences
 from omegaconf import OmegaConf
 
 CONFIG = OmegaConf.create({"measures": ["RR@10", "sequences"], "report": {"significance": {"to": ["other"]}}})
@@ -38,18 +39,15 @@ def test_lines_that_differ_in_k_alone_make_a_curve():
 def test_k_alone_makes_one_curve(tmp_path):
     of = comparison([line({"partition.k": k}, 0.5, float(k)) for k in ("2", "4")])
     assert list(curves(of)) == ["circles"]
-    draw_quality_and_sequences(of, tmp_path / "drawn.png")
+    write_figure(tmp_path / "drawn.png", 100, quality_and_sequences, of)
     assert (tmp_path / "drawn.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_what_belongs_to_no_curve_is_a_mark(tmp_path, monkeypatch):
-    drawn = []
-    monkeypatch.setattr(plots.Figure, "savefig", lambda figure, *_, **__: drawn.append(figure))
+def test_what_belongs_to_no_curve_is_a_mark():
     lines = [line({"partition": "edge", "partition.k": k}, 0.5, float(k)) for k in ("2", "4")]
     of = comparison([*lines, line({"partition": "windows", "partition.k": "null"}, 0.9, 32.0)])
-    assert list(plots.curves(of)) == ["edge"]
-    plots.draw_quality_and_sequences(of, tmp_path / "drawn.png")
-    curve, mark = drawn[0].axes[0].lines
+    assert list(curves(of)) == ["edge"]
+    curve, mark = quality_and_sequences(of).axes[0].lines
     assert (curve.get_xydata().tolist(), mark.get_xydata().tolist()) == ([[2, 0.5], [4, 0.5]], [[32, 0.9]])
     assert mark.get_linestyle() == "None"
 
@@ -59,5 +57,11 @@ def test_nothing_is_drawn_where_k_is_not_varied(tmp_path):
     none = [line({"partition": name}, 0.5, 4.0) for name in ("edge", "node")]
     for lines in (one_k, none, []):
         assert curves(comparison(lines)) == {}
-        draw_quality_and_sequences(comparison(lines), tmp_path / "drawn.png")
+        write_figure(tmp_path / "drawn.png", 100, quality_and_sequences, comparison(lines))
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_first_process_alone_draws(tmp_path, monkeypatch):
+    monkeypatch.setattr(files.processes, "is_first", lambda: False)
+    write_figure(tmp_path / "drawn.png", 100, lambda: 1 / 0)
     assert not list(tmp_path.iterdir())

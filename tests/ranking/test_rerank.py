@@ -5,6 +5,7 @@ import multiprocessing
 import pytest
 import torch
 from children import fresh
+from tales import random_texts
 
 from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens, WeightCache
 from socialgraph.edges import DynamicCentrality, DynamicDistance, SocialEdges, StaticCentrality, StaticDistance
@@ -18,9 +19,8 @@ from socialgraph.ranking.rerank import batches
 @pytest.fixture
 def ranker(tiny_bert):
     folder, _ = tiny_bert
-    generator = torch.Generator().manual_seed(0)
-    words = lambda n: " ".join(f"w{i}" for i in torch.randint(0, 195, (n,), generator=generator))  # noqa: E731
-    documents = {f"d{i}": Document(f"d{i}", words(3 + 11 * i)) for i in range(12)}
+    texts = random_texts([3 + 11 * i for i in range(12)])
+    documents = {f"d{i}": Document(f"d{i}", text) for i, text in enumerate(texts)}
     documents["empty"] = Document("empty", "")
     tokens = Tokens(folder)
     statistics = TermStatistics.of(tokens, documents)

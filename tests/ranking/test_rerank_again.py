@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import pytest
 import torch
 from full_disk import files_no_larger_than
+from tales import random_texts
 
 from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
 from socialgraph.data.passage_bm25 import PassageBM25
@@ -18,8 +19,8 @@ from socialgraph.nn import Socialformer
 from socialgraph.nn.icli import ICLI
 from socialgraph.partition import NodeCircles, Windows
 from socialgraph.ranking import rerank
-from socialgraph.ranking.encode import encode_collection
-from socialgraph.ranking.stored import rerank_stored
+from socialgraph.ranking.vectors.encode import encode_collection
+from socialgraph.ranking.vectors.rerank_stored import rerank_stored
 
 QUERIES = {"q1": "w1 w2", "q2": "w3", "q3": "w9 w8 w7"}
 
@@ -27,9 +28,8 @@ QUERIES = {"q1": "w1 w2", "q2": "w3", "q3": "w9 w8 w7"}
 @pytest.fixture
 def builder(tiny_bert):
     folder, _ = tiny_bert
-    generator = torch.Generator().manual_seed(0)
-    words = lambda n: " ".join(f"w{i}" for i in torch.randint(0, 195, (n,), generator=generator))  # noqa: E731
-    documents = {f"d{i}": Document(f"d{i}", words(3 + 11 * i)) for i in range(8)}
+    texts = random_texts([3 + 11 * i for i in range(8)])
+    documents = {f"d{i}": Document(f"d{i}", text) for i, text in enumerate(texts)}
     tokens = Tokens(folder)
     statistics = TermStatistics.of(tokens, documents)
     edges = SocialEdges([StaticDistance(), StaticCentrality()])
@@ -192,7 +192,7 @@ def test_stored_vectors_are_matched_once(builder, candidates, tmp_path, tiny_ber
     torch.manual_seed(2)
     model = ICLI.from_backbone(tiny_bert[0], select=select, passages=2)
     store = encode_collection(model, builder, list(builder.documents), tmp_path / "store", progress=False)
-    monkeypatch.setattr("socialgraph.ranking.stored.QUERIES", 2)
+    monkeypatch.setattr("socialgraph.ranking.vectors.rerank_stored.QUERIES", 2)
     options = {"token_budget": 90, "progress": False}
     whole = rerank_stored(model, store, builder, QUERIES, candidates, **options)
     calls, match = [], model.match

@@ -14,7 +14,7 @@ from socialgraph.testing.probe_model import Carried, Sort
 
 
 def small(size: int, documents: int = 4) -> Probe:
-    return probe(Windows(size), length=256, distances=(2, 60), distractors=(0, 3), documents=documents)
+    return probe(Windows(size), length=256, distances=(2, 60), distractors=(0, 1), documents=documents)
 
 
 @pytest.mark.parametrize("by", ["circle", "leaders"])
@@ -22,8 +22,8 @@ def test_a_line_is_what_was_found(by: str) -> None:
     probes = [small(16), small(64)]
     figure = draw_probes(probes, by)
     panels = figure.axes
-    assert [axes.get_title() for axes in panels[:2]] == ["no distractors", "3 distractors"]
-    sorts = [(kind, count) for kind in ("fact", "halves") for count in (0, 3)]
+    assert [axes.get_title() for axes in panels[:2]] == ["no distractors", "1 distractor"]
+    sorts = [(kind, count) for kind in ("fact", "halves") for count in (0, 1)]
     for axes, sort in zip(panels, sorts, strict=True):
         for one, marks in zip(probes, axes.collections, strict=True):
             (line,) = [line for line in axes.lines if line.get_gid() == one.partition]

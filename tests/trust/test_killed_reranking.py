@@ -25,10 +25,11 @@ from socialgraph.edges import SocialEdges, StaticCentrality, StaticDistance
 from socialgraph.nn import Socialformer
 from socialgraph.nn.colbert import ColBERT
 from socialgraph.partition import EdgeCircles, Windows
-from socialgraph.ranking import encode, rerank
-from socialgraph.ranking.encode import encode_collection
-from socialgraph.ranking.stored import rerank_stored
-from socialgraph.ranking.vector_store import VectorStore
+from socialgraph.ranking import rerank
+from socialgraph.ranking.vectors import encode
+from socialgraph.ranking.vectors.encode import encode_collection
+from socialgraph.ranking.vectors.rerank_stored import rerank_stored
+from socialgraph.ranking.vectors.vector_store import VectorStore
 
 WORKS = ("reranking", "matching", "encoding")
 QUERIES = {f"q{i}": f"w{i} w{i + 1} w{2 * i}" for i in range(6)}

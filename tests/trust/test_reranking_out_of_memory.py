@@ -23,9 +23,9 @@ from socialgraph.nn import Socialformer
 from socialgraph.nn.colbert import ColBERT
 from socialgraph.partition import NodeCircles, Windows
 from socialgraph.ranking import rerank
-from socialgraph.ranking.encode import encode_collection
-from socialgraph.ranking.stored import rerank_stored
-from socialgraph.ranking.vector_store import VectorStore
+from socialgraph.ranking.vectors.encode import encode_collection
+from socialgraph.ranking.vectors.rerank_stored import rerank_stored
+from socialgraph.ranking.vectors.vector_store import VectorStore
 
 MEGABYTE = 1 << 20
 

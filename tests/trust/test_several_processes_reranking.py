@@ -20,8 +20,8 @@ from socialgraph.nn import Socialformer
 from socialgraph.nn.colbert import ColBERT
 from socialgraph.partition import EdgeCircles, Windows
 from socialgraph.ranking import processes, rerank
-from socialgraph.ranking.encode import encode_collection
-from socialgraph.ranking.stored import rerank_stored
+from socialgraph.ranking.vectors.encode import encode_collection
+from socialgraph.ranking.vectors.rerank_stored import rerank_stored
 
 QUERIES = {"q1": "w1 w2", "q2": "w3", "q3": "w9 w8 w7"}
 OPTIONS = {"token_budget": 150, "progress": True}

@@ -36,6 +36,9 @@ from socialgraph.nn import MaxP, SentenceEncoder
 from socialgraph.nn.sequences import circle_sequences
 from socialgraph.ranking.identity import weights_digest
 
+#: measures of a ranking, and how a document's score comes from those of its circles
+MEASURES, POOLS = ("RR@10", "nDCG@10"), ("mean", "max")
+
 
 def read(run: Run, tasks: Tasks) -> Outcome:
     """Score the candidates of some questions by their circles.
@@ -49,7 +52,7 @@ def read(run: Run, tasks: Tasks) -> Outcome:
     builder = recipe.builder(config, task, WeightCache.at())
     readers = {name: READERS[name](config) for name in run.readers}
     pairs, budget = pairs_of(asked), config.trainer.token_budget
-    runs: dict[str, Ranking] = {f"{name} {how}": {} for name in readers for how in ("mean", "max")}
+    runs: dict[tuple[str, str], Ranking] = {(name, how): {} for name in readers for how in POOLS}
     sequences: dict[str, float] = dict.fromkeys(asked.queries, 0.0)
     spent: dict[str, float] = {}
     with torch.inference_mode():
@@ -58,19 +61,19 @@ def read(run: Run, tasks: Tasks) -> Outcome:
             for name, scored in readers.items():
                 with timed(spent, name):
                     score = scored(graph)
-                for how in ("mean", "max"):
+                for how in POOLS:
                     pooled = pool(score, document, len(batch), how).tolist()
                     for (query, _, candidate), value in zip(batch, pooled, strict=True):
-                        runs[f"{name} {how}"].setdefault(query, {})[candidate] = value
+                        runs[name, how].setdefault(query, {})[candidate] = value
             circles = torch.bincount(document, minlength=len(batch)).tolist()
             for (query, _, _), amount in zip(batch, circles, strict=True):
                 sequences[query] += amount / len(asked.candidates[query])
     for scored in readers.values():
         scored.save()
     measures = {
-        f"{measure} {name}": values
-        for name, ordered in runs.items()
-        for measure, values in ranking.evaluate(asked.qrels, ordered, ["RR@10", "nDCG@10"]).per_query.items()
+        named(measure, name, how): values
+        for (name, how), ordered in runs.items()
+        for measure, values in ranking.evaluate(asked.qrels, ordered, MEASURES).per_query.items()
     }
     measures["sequences"] = sequences
     seconds = time.perf_counter() - began
@@ -139,7 +142,14 @@ def reader(config: DictConfig) -> KeptScores:
     return kept(model, score, config)
 
 
+def named(measure: str, reader: str, how: str) -> str:
+    """Return what a measure of this level is called."""
+    return f"{measure} {reader} {how}"
+
+
 READERS = {"encoder": encoder, "reader": reader}
+#: measure of this level -> who reads for it
+READ_BY = {named(measure, name, how): name for measure in MEASURES for name in READERS for how in POOLS}
 
 
 def kept(model: torch.nn.Module, score: Reader, config: DictConfig) -> KeptScores:

@@ -12,7 +12,7 @@ from transformers import TrainingArguments
 
 from lab.options.kinds import check, unknown
 from socialgraph.errors import OptionError, first_line
-from socialgraph.ranking.trainer import REFUSED
+from socialgraph.ranking.identity import REFUSED
 from socialgraph.recipes.classes import BACKBONE, imported
 
 #: arguments of the training library that follow from other options

@@ -85,7 +85,7 @@ class Splits(Group):
 class Queries(Group):
     """How many queries are ranked, drawn by hash."""
 
-    dev = Positive | None, "of dev; null: all"
+    dev = Count | None, "of dev; null: all; 0: none, and systems are mixed with BM25 half and half"
     test = Positive | None, "of each test split; null: all"
     found = bool, "only those whose candidates hold a relevant document", OPTIONAL
 

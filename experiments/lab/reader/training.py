@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from lab.reader.passages import LABEL, Ints, Pool, as_circles
+from lab.reader.pool import LABEL, Ints, Pool, as_circles
 from omegaconf import DictConfig, OmegaConf
 from torch import Tensor
 from torch.nn.functional import kl_div, log_softmax, softmax

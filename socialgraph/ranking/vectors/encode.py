@@ -22,12 +22,12 @@ from socialgraph.data.files import atomic_write
 from socialgraph.errors import InputError, OptionError
 from socialgraph.nn.bi_encoder import BiEncoder, PassageVectors
 from socialgraph.ranking import processes
-from socialgraph.ranking.growing_store import growing_store
 from socialgraph.ranking.identity import digest, identity_of
 from socialgraph.ranking.journal import Journal, writing
 from socialgraph.ranking.memory import Halving
 from socialgraph.ranking.rerank import batches, warn_of_empty
-from socialgraph.ranking.vector_store import VERSION, VectorStore, cutting
+from socialgraph.ranking.vectors.growing_store import growing_store
+from socialgraph.ranking.vectors.vector_store import VERSION, VectorStore, cutting
 
 DTYPES = ("float16", "float32")
 #: seconds of encoding that are done again at most, once it was stopped

@@ -15,7 +15,7 @@ from socialgraph.errors import CheckpointError, InputError
 from socialgraph.nn.bi_encoder import BiEncoder, PassageVectors, QueryVectors
 from socialgraph.ranking.identity import digest, graphs_of, identity_of
 from socialgraph.ranking.rerank import Pair, Request, batches, computing, finite, scored
-from socialgraph.ranking.vector_store import VectorStore
+from socialgraph.ranking.vectors.vector_store import VectorStore
 
 #: queries that go through BERT together
 QUERIES = 64

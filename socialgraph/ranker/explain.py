@@ -6,13 +6,13 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from socialgraph.data.graph import DocumentGraph
+from socialgraph.data.texts import Text, as_document
 from socialgraph.edges import SocialEdges
 from socialgraph.inspect.given import layout, whole_lengths
 from socialgraph.inspect.leave_one_out import scores_without
 from socialgraph.inspect.page import Page
 from socialgraph.inspect.report import View, report
 from socialgraph.partition import Partition, partition_resolver
-from socialgraph.texts import Text, as_document
 
 if TYPE_CHECKING:
     from socialgraph.ranker import Ranker

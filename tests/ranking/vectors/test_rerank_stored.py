@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from tales import random_texts
 
 from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
 from socialgraph.data.passage_bm25 import PassageBM25
@@ -14,10 +15,10 @@ from socialgraph.nn.colbert import ColBERT
 from socialgraph.nn.icli import ICLI
 from socialgraph.partition import NodeCircles, Windows
 from socialgraph.ranking import rerank
-from socialgraph.ranking import stored as module
-from socialgraph.ranking.encode import encode_collection
-from socialgraph.ranking.stored import rerank_stored
-from socialgraph.ranking.vector_store import VectorStore
+from socialgraph.ranking.vectors import rerank_stored as module
+from socialgraph.ranking.vectors.encode import encode_collection
+from socialgraph.ranking.vectors.rerank_stored import rerank_stored
+from socialgraph.ranking.vectors.vector_store import VectorStore
 
 pytestmark = pytest.mark.filterwarnings("ignore:1 documents have no word piece")
 QUERIES = {"q1": "w1 w2", "q2": "w3", "q3": "w9 w8 w7 w6 w5 w4"}
@@ -31,9 +32,8 @@ MODELS = {
 @pytest.fixture
 def builder(tiny_bert):
     folder, _ = tiny_bert
-    generator = torch.Generator().manual_seed(0)
-    words = lambda n: " ".join(f"w{i}" for i in torch.randint(0, 195, (n,), generator=generator))  # noqa: E731
-    documents = {f"d{i}": Document(f"d{i}", words(1 + 13 * i)) for i in range(10)}
+    texts = random_texts([1 + 13 * i for i in range(10)])
+    documents = {f"d{i}": Document(f"d{i}", text) for i, text in enumerate(texts)}
     documents["empty"] = Document("empty", "")
     tokens = Tokens(folder)
     statistics = TermStatistics.of(tokens, documents)

@@ -2,12 +2,12 @@
 
 import pytest
 from full_disk import files_no_larger_than
-from test_stored import MODELS, builder, model_of  # noqa: F401  (a fixture)
+from test_rerank_stored import MODELS, builder, model_of  # noqa: F401  (a fixture)
 
 from socialgraph.data import Document
 from socialgraph.errors import InputError, OutputError
-from socialgraph.ranking import encode as module
-from socialgraph.ranking.encode import encode_collection
+from socialgraph.ranking.vectors import encode as module
+from socialgraph.ranking.vectors.encode import encode_collection
 
 pytestmark = pytest.mark.filterwarnings("ignore:1 documents have no word piece")
 

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from socialgraph.backbone import OFFLINE, OFFLINE_ON_HUB, READER
+from socialgraph.errors import counted
 
 #: a name that may be one of the hub
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
@@ -123,11 +124,6 @@ def _training(recipe: Mapping[str, Any], training: Mapping[str, Any] | None) -> 
         f"and {counted(training['negatives'], 'other')}, of {training['queries']:,} queries, in "
         f"{counted(training['steps'], 'step')}; loss: {training['loss']}; seed {recipe['seed']}; options: {options}."
     )
-
-
-def counted(number: int, what: str) -> str:
-    """Return "1 step", "1,000 steps"."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _measures(measures: Mapping[str, Any] | None) -> str:

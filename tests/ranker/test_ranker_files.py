@@ -14,8 +14,8 @@ from safetensors.torch import load_file, save_file
 import socialgraph
 from socialgraph import Ranker
 from socialgraph.errors import CheckpointError, OutputError
-from socialgraph.model_card import card
 from socialgraph.partition import Whole
+from socialgraph.ranker.card import card
 from socialgraph.recipes.compose import compose_recipe, recipes
 
 TEXTS = ["w1 w2 w3 w9. " * 9, "w4 w5", "w1 w1 w7 w8 " * 20]

@@ -18,9 +18,9 @@ from socialgraph.data import PairCounts, TermStatistics, Tokens
 from socialgraph.data.files import atomic_write, share
 from socialgraph.edges import DynamicCentrality
 from socialgraph.errors import CheckpointError, OptionError, OutputError, first_line, is_whole
-from socialgraph.model_card import card
 from socialgraph.model_files import check_finite, read_json
 from socialgraph.nn.hub_ranker import HubRanker
+from socialgraph.ranker.card import card
 from socialgraph.recipes.build import PARTS, Parts
 from socialgraph.recipes.classes import Known, name_of
 

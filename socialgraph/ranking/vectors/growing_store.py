@@ -16,7 +16,7 @@ from torch import Tensor
 from socialgraph.errors import InputError
 from socialgraph.nn.bi_encoder import PassageVectors
 from socialgraph.ranking.journal import write_all, writing
-from socialgraph.ranking.vector_store import FILES
+from socialgraph.ranking.vectors.vector_store import FILES
 
 #: bytes before the rows of a .npy file
 _HEADER = 128

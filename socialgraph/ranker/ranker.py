@@ -12,18 +12,19 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import torch
 
-from socialgraph import ranker_files, ranker_training, ranking
+from socialgraph import ranking
 from socialgraph.backbone import READER
 from socialgraph.data import Collection, Document, GraphBuilder, TermStatistics, Tokens, WeightCache
 from socialgraph.data.graph import DocumentGraph
+from socialgraph.data.texts import Text, Texts, as_document, as_documents, as_queries
 from socialgraph.edges import StaticCentrality
 from socialgraph.errors import OptionError
 from socialgraph.nn.hub_ranker import HubRanker
 from socialgraph.partition import Partition
+from socialgraph.ranker import files, training
 from socialgraph.recipes.build import Parts, build, spec_of
 from socialgraph.recipes.compose import compose_recipe
 from socialgraph.recipes.typed import quoted
-from socialgraph.texts import Text, Texts, as_document, as_documents, as_queries
 
 if TYPE_CHECKING:
     from socialgraph.inspect.page import Page
@@ -87,7 +88,7 @@ class Ranker:
         """
         if str(name) == READER:
             return cls.from_recipe("maxp", backbone=READER, document_length=READER_LENGTH)
-        return cls(*ranker_files.load(name, classes, download))
+        return cls(*files.load(name, classes, download))
 
     @classmethod
     def from_recipe(
@@ -274,7 +275,7 @@ class Ranker:
             OptionError: the recipe learns nothing, or the trainer does not take an option.
             InputError: no query has a relevant document and another candidate.
         """
-        ranker_training.fit(self, collection, groups, negatives, dev, folder, options)
+        training.fit(self, collection, groups, negatives, dev, folder, options)
         return self
 
     def evaluate(
@@ -285,7 +286,7 @@ class Ranker:
 
         Where the split has no candidates, BM25 retrieves 100 for each query.
         """
-        return ranker_training.evaluate(self, collection, split, measures, batch_size, progress)
+        return training.evaluate(self, collection, split, measures, batch_size, progress)
 
     def save_pretrained(self, folder: str | PathLike[str]) -> Path:
         """Write all that makes a score to a folder, and a model card.
@@ -294,7 +295,7 @@ class Ranker:
             OutputError: the folder cannot be written.
             OptionError: a part that no file can hold.
         """
-        return ranker_files.save(self, Path(folder))
+        return files.save(self, Path(folder))
 
     def push_to_hub(self, repo_id: str, private: bool | None = None, **options: Any) -> str:
         """Save it as a repository of the hub and return its address.
@@ -304,7 +305,7 @@ class Ranker:
             private: whether only its owner sees it.
             options: of ``huggingface_hub.HfApi.upload_folder``, such as ``commit_message``.
         """
-        return ranker_files.push(self, repo_id, private, options)
+        return files.push(self, repo_id, private, options)
 
     def graph(self, query: str, text: Text, circles: Partition | None = None) -> DocumentGraph:
         """Return the graph of a query and a text, with its edges and circles, for :mod:`socialgraph.inspect`.
@@ -349,7 +350,7 @@ class Ranker:
             InputError: a query without word pieces.
             OptionError: no such partition, or the ranker has no edges to gather its circles from.
         """
-        from socialgraph.ranker_explain import explain  # what draws takes a second to import
+        from socialgraph.ranker.explain import explain  # what draws takes a second to import
 
         return explain(self, query, text, beside, evidence)
 
