@@ -110,7 +110,8 @@ CASES: dict[str, Odd] = {
         {"corpus.jsonl": None, "corpus.jsonl.zst": b"x"}, "neither corpus.jsonl nor corpus.jsonl.gz",
     ),
     "a corpus in a tar": Odd(
-        {"corpus.jsonl": None, "corpus.jsonl.gz": tar("corpus.jsonl", GOOD["corpus.jsonl"])}, r"corpus.jsonl.gz:1: expected a JSON",
+        {"corpus.jsonl": None, "corpus.jsonl.gz": tar("corpus.jsonl", GOOD["corpus.jsonl"])},
+        "corpus.jsonl.gz:1: expected a JSON",
     ),
     "a JSON list": Odd(
         {"corpus.jsonl": json.dumps([{"doc_id": "w0"}]).encode()}, "corpus.jsonl:1: .* object, got list",
@@ -136,20 +137,25 @@ CASES: dict[str, Odd] = {
     "a title that is a number": Odd(corpus(lambda word: {"title": 5}), "'title' must be a string, got int '5'"),
     "candidates": Odd(runs()),
     "one candidate each": Odd(runs(which=slice(1))),
-    "the relevant one is no candidate": Odd(runs(which=slice(1, None)), None, f"split test: no query has a relevant .*{EQUAL}"),
+    "the relevant one is no candidate": Odd(runs(which=slice(1, None)), None, f"split test: no query has .*{EQUAL}"),
     "distances as scores": Odd(runs(lambda place: 1 + place), None, "scores of the first query rise .* last document"),
     "equal scores": Odd(runs(lambda place: 1)),
     "grades of 0": Odd({"qrels.test.txt": qrels("test").replace(b" 1\n", b" 0\n")}, None, f"split test: .*{EQUAL}"),
-    "everybody is relevant": Odd({"qrels.test.txt": b"".join(f"q-w3 0 {word} 1\n".encode() for word in WORDS)}),
+    "everybody is relevant to a test, so held out of the training": Odd(
+        {"qrels.test.txt": b"".join(f"q-w3 0 {word} 1\n".encode() for word in WORDS)},
+        "split train: none of the 2 queries",
+    ),
     "queries of the training in the test": Odd(
-        {"queries.test.tsv": queries("test") + queries("train")}, None, "2 queries have ids of the training's: q-w0, q-w1",
+        {"queries.test.tsv": queries("test") + queries("train")}, None,
+        "2 queries have ids of the training's: q-w0, q-w1",
     ),
     "tested on what is trained": Odd(
         {}, None, "models are trained on the queries that test", ("data.splits.train=test",),
     ),
     "tested on dev": Odd({}, None, "weight of the first stage is chosen on the queries", ("data.splits.dev=test",)),
     "candidates of nobody": Odd(
-        {}, r"no run.nobody.<split>.txt\[.gz\]; there are no runs", None, ("data.candidates=nobody",),
+        {},
+        r"no run.nobody.<split>.txt\[.gz\]; there are no runs", None, ("data.candidates=nobody",),
     ),
     "no dev": Odd({"queries.dev.tsv": None}, "has no split 'dev'; there are: test, train"),
     **{f"{name} is a folder": Odd({name: FOLDER}, f"{name}: expected a plain file, this is a folder") for name in GOOD},
