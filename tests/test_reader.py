@@ -3,10 +3,11 @@
 import pytest
 import torch
 from safetensors.torch import load_file
+from tales import builder_of
 
 from socialgraph import backbone
 from socialgraph.backbone import load_bert, load_tokenizer
-from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
+from socialgraph.data import GraphBuilder
 from socialgraph.edges import DynamicDistance, SocialEdges, StaticCentrality, StaticDistance
 from socialgraph.errors import CheckpointError
 from socialgraph.nn import PARADE, MaxP, Socialformer
@@ -33,14 +34,11 @@ ASKED = {
 
 def builder(passages_only: bool) -> tuple[GraphBuilder, list[tuple[str, str, str]]]:
     texts = {f"{n}.{good}": text for n, pair in enumerate(ASKED.values()) for good, text in enumerate(pair)}
-    documents = {name: Document(name, text) for name, text in texts.items()}
-    tokens = Tokens("minilm-reader")
-    statistics = TermStatistics.of(tokens, documents)
     edges = SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance()], sparsity=0.5)
     pairs = [(str(n), query, f"{n}.{good}") for n, query in enumerate(ASKED) for good in (0, 1)]
     if passages_only:
-        return GraphBuilder(documents, tokens, statistics, passages=Windows(128)), pairs
-    return GraphBuilder(documents, tokens, statistics, edges, EdgeCircles(k=2), Windows(128)), pairs
+        return builder_of("minilm-reader", texts, passages=Windows(128)), pairs
+    return builder_of("minilm-reader", texts, edges, EdgeCircles(k=2), Windows(128)), pairs
 
 
 @pytest.mark.parametrize("model", [MaxP, PARADE, Socialformer])

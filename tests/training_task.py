@@ -2,8 +2,9 @@
 
 import pytest
 import torch
+from tales import builder_of
 
-from socialgraph.data import Document, GraphBuilder, Split, TermStatistics, Tokens
+from socialgraph.data import Split
 from socialgraph.edges import DynamicDistance, SocialEdges, StaticDistance
 from socialgraph.partition import EdgeCircles, Windows
 
@@ -13,15 +14,12 @@ OPTIONS = {"learning_rate": 2e-3, "per_device_train_batch_size": 4, "use_cpu": T
 def task_for(bert, length=25, edges=True):
     """Return a split and a builder: documents about one word each; the query is the word."""
     texts = [f"w{i} " * 5 + " ".join(f"w{(100 + i + j) % 195}" for j in range(length - 5)) for i in range(8)]
-    documents = {f"d{i}": Document(f"d{i}", text) for i, text in enumerate(texts)}
     queries, grades = {f"q{i}": f"w{i}" for i in range(8)}, {f"q{i}": {f"d{i}": 1} for i in range(8)}
-    split = Split(queries, grades, {query: dict.fromkeys(documents, 1.0) for query in queries})
-    tokens = Tokens(str(bert))
-    statistics = TermStatistics.of(tokens, documents)
+    split = Split(queries, grades, {query: dict.fromkeys([f"d{i}" for i in range(8)], 1.0) for query in queries})
     if not edges:
-        return split, GraphBuilder(documents, tokens, statistics, passages=Windows(8))
+        return split, builder_of(str(bert), texts, passages=Windows(8))
     social = SocialEdges([StaticDistance(), DynamicDistance()])
-    return split, GraphBuilder(documents, tokens, statistics, social, EdgeCircles(k=2, max_size=64), Windows(16))
+    return split, builder_of(str(bert), texts, social, EdgeCircles(k=2, max_size=64), Windows(16))
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from tales import random_texts
+from tales import builder_of, random_texts
 from torch_geometric.data import Batch
 
 from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
@@ -16,16 +16,13 @@ KEYS = ("input_ids", "query_ids", "edge_index", "edge_weight", "circle_index", "
 
 @pytest.fixture
 def builder(tiny_bert):
-    folder, _ = tiny_bert
     texts = random_texts((300, 60, 5, 120))
     documents = {f"d{i}": Document(f"d{i}", text, "w1 w2") for i, text in enumerate(texts)}
     documents["empty"] = Document("empty", " \u200b ")
     documents["odd"] = Document("odd", "w3 \ud800 w4 \x00 w5")
-    tokens = Tokens(folder, max_document_length=200, max_query_length=4)
-    statistics = TermStatistics.of(tokens, documents)
     patterns = [StaticDistance(), StaticCentrality(), DynamicDistance()]
     parts = SocialEdges(patterns), EdgeCircles(k=3), Windows(64)
-    return GraphBuilder(documents, tokens, statistics, *parts, keep_edges=True)
+    return builder_of(tiny_bert[0], documents, *parts, lengths=(200, 4), keep_edges=True)
 
 
 PAIRS = [("q1", "w1 w7 w9", "d0"), ("q2", "w5", "empty"), ("q1", "w1 w7 w9", "d1"), ("q3", "w2 w4", "d2"),

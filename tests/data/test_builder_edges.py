@@ -2,9 +2,8 @@
 
 import pytest
 import torch
-from tales import random_texts
+from tales import builder_of, random_texts
 
-from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
 from socialgraph.edges import DynamicDistance, SocialEdges, SocialGraph, StaticCentrality, StaticDistance
 from socialgraph.errors import OptionError
 from socialgraph.partition import EdgeCircles, NodeCircles, Partition, RandomCircles, Windows
@@ -24,12 +23,9 @@ class Own(Partition):
 
 @pytest.fixture
 def build(tiny_bert):
-    documents = {f"d{i}": Document(f"d{i}", text) for i, text in enumerate(random_texts((300, 60, 5)))}
-    documents["empty"] = Document("empty", " ")
-    tokens = Tokens(tiny_bert[0], max_document_length=400)
-    statistics = TermStatistics.of(tokens, documents)
+    texts = {f"d{i}": text for i, text in enumerate(random_texts((300, 60, 5)))} | {"empty": " "}
     edges = SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance()])
-    return lambda *args, **options: GraphBuilder(documents, tokens, statistics, *(args or (edges,)), **options)
+    return lambda *args, **options: builder_of(tiny_bert[0], texts, *(args or (edges,)), lengths=(400,), **options)
 
 
 @pytest.mark.parametrize("circles", [EdgeCircles(k=3), NodeCircles(k=3), RandomCircles(EdgeCircles(k=3)), Own()])

@@ -3,8 +3,8 @@
 import pytest
 import torch
 from conftest import document_batch
+from tales import builder_of
 
-from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
 from socialgraph.data.circles import compose
 from socialgraph.data.graph import gather, rate
 from socialgraph.data.passage_bm25 import PassageBM25
@@ -170,19 +170,14 @@ def test_from_texts_to_scores(tiny_bert, device):
     # sentences of 5 words that end with w1; only the fifth and the ninth hold words of the query
     sentences = [f"w{10 + i} w{30 + i} w{50 + i} w{70 + i} w1" for i in range(12)]
     sentences[4], sentences[8] = "w14 w99 w98 w74 w1", "w18 w98 w58 w78 w1"
-    documents = {"long": Document("long", " ".join(sentences)), "empty": Document("empty", "")}
-    tokens = Tokens(folder)
-    statistics = TermStatistics.of(tokens, documents)
-    edges = ReadingOrder(folder, costs={"w1": 1.0})
-    builder = GraphBuilder(
-        documents, tokens, statistics, edges, passages=Blocks(7), relevance=PassageBM25(), device=device
-    )
+    texts, edges = {"long": " ".join(sentences), "empty": ""}, ReadingOrder(folder, costs={"w1": 1.0})
+    builder = builder_of(folder, texts, edges, passages=Blocks(7), relevance=PassageBM25(), device=device)
     batch = builder([("q", "w99 w98", "long"), ("q", "w99 w98", "empty")])
     assert batch.leader_index.tolist() == list(range(0, 60, 5))
     assert batch.circle_score.argsort(descending=True)[:2].tolist() == [4, 8]
     model, bert = move(KeyB.from_backbone(folder, length=15), bert)
-    read = tokens.query(f"{sentences[4]} {sentences[8]}")
-    expected = score(model, bert, tokens.query("w99 w98").tolist(), read.tolist())
+    read = builder.tokens.query(f"{sentences[4]} {sentences[8]}")
+    expected = score(model, bert, builder.tokens.query("w99 w98").tolist(), read.tolist())
     scores = model.to(device)(batch).tolist()
     assert scores == pytest.approx([expected, 0.2], abs=1e-4)
     assert len(KeyB.from_backbone(folder, select="bert", length=16).to(device)(batch)) == 2

@@ -7,11 +7,11 @@ import pytest
 import torch
 from conftest import document_batch
 from sentence_transformers import SentenceTransformer
+from tales import builder_of, random_texts
 from test_colbert import CLS, SEP, passage_batch, passage_texts, shaken
 from torch_geometric.data import Data
 
 from socialgraph.backbone import locate
-from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
 from socialgraph.errors import CheckpointError, OptionError
 from socialgraph.nn import SentenceEncoder
 from socialgraph.partition import Windows
@@ -81,11 +81,8 @@ def test_scores_are_those_of_sentence_transformers(tiny_bert, pooling, readout, 
 def test_minilm_scores_windows_as_sentence_transformers_does():
     theirs = SentenceTransformer(locate("minilm"), device="cpu")
     texts = {"a": "The otter lives near the river. " * 30, "b": "A storm came up in the night. " * 25}
-    documents = {name: Document(name, text) for name, text in texts.items()}
-    tokens = Tokens("minilm", 256, 64)
-    statistics = TermStatistics.of(tokens, documents)
-    builder = GraphBuilder(documents, tokens, statistics, passages=Windows(128))
-    batch = builder([("q", "where do otters live?", name) for name in documents])
+    builder = builder_of("minilm", texts, passages=Windows(128), lengths=(256, 64))
+    batch = builder([("q", "where do otters live?", name) for name in texts])
     model = SentenceEncoder.from_backbone("minilm").eval()
     assert model.pooling == "mean"
     with torch.no_grad():
@@ -113,15 +110,12 @@ def test_empty_documents_are_as_far_as_can_be(tiny_bert, pooling):
 
 def test_stored_vectors_give_the_same_scores(tiny_bert, tmp_path):
     folder, _ = tiny_bert
-    texts = {f"d{n}": " ".join(f"w{(7 * i * n) % 195}" for i in range(length)) for n, length in enumerate((40, 1, 70))}
-    documents = {name: Document(name, text) for name, text in texts.items()}
-    tokens = Tokens(folder, 80, 8)
-    statistics = TermStatistics.of(tokens, documents)
-    builder = GraphBuilder(documents, tokens, statistics, passages=Windows(16))
+    builder = builder_of(folder, random_texts((40, 1, 70)), passages=Windows(16), lengths=(80, 8))
+    documents = list(builder.documents)
     queries, candidates = {"q": "w3 w7"}, {"q": dict.fromkeys(documents, 1.0)}
     model = SentenceEncoder.from_backbone(folder)
     expected = rerank(model, builder, queries, candidates, progress=False)
-    store = encode_collection(model, builder, list(documents), tmp_path / "store", dtype="float32", progress=False)
+    store = encode_collection(model, builder, documents, tmp_path / "store", dtype="float32", progress=False)
     found = rerank_stored(model, store, builder, queries, candidates, progress=False)
     assert found["q"] == pytest.approx(expected["q"], abs=1e-5)
     assert tuple(store.token.shape) == (3 + 1 + 5, 32)  # one vector for each window

@@ -4,22 +4,15 @@ import math
 
 import pytest
 import torch
+from tales import builder_of
 
-from socialgraph.data import Collection, Document, GraphBuilder, Split, TermStatistics, Tokens
+from socialgraph.data import Collection, Split
 from socialgraph.edges import SocialEdges, StaticDistance, Uniform
 from socialgraph.errors import LawError
 from socialgraph.partition import EdgeCircles, NodeCircles, Partition, RandomCircles, Windows
 from socialgraph.query_match import query_match
 from socialgraph.ranking.rerank import Request
 from socialgraph.testing import check_partition
-
-
-def builder_of(bert, texts, *parts, **options):
-    """Return what builds graphs of these texts."""
-    documents = {name: Document(name, text) for name, text in texts.items()}
-    tokens = Tokens(bert)
-    statistics = TermStatistics.of(tokens, documents)
-    return GraphBuilder(documents, tokens, statistics, *parts, **options)
 
 
 def build(bert, texts, pairs, *parts, **options):

@@ -5,9 +5,9 @@ import multiprocessing
 import pytest
 import torch
 from children import fresh
-from tales import random_texts
+from tales import builder_of, random_texts
 
-from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens, WeightCache
+from socialgraph.data import Tokens, WeightCache
 from socialgraph.edges import DynamicCentrality, DynamicDistance, SocialEdges, StaticCentrality, StaticDistance
 from socialgraph.errors import CheckpointError, InputError, OptionError
 from socialgraph.nn import Socialformer
@@ -19,16 +19,12 @@ from socialgraph.ranking.rerank import batches
 @pytest.fixture
 def ranker(tiny_bert):
     folder, _ = tiny_bert
-    texts = random_texts([3 + 11 * i for i in range(12)])
-    documents = {f"d{i}": Document(f"d{i}", text) for i, text in enumerate(texts)}
-    documents["empty"] = Document("empty", "")
-    tokens = Tokens(folder)
-    statistics = TermStatistics.of(tokens, documents)
+    texts = {f"d{i}": text for i, text in enumerate(random_texts([3 + 11 * i for i in range(12)]))} | {"empty": ""}
     edges = SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance(), DynamicCentrality(folder)])
-    builder = GraphBuilder(documents, tokens, statistics, edges, NodeCircles(k=2), Windows(32))
+    builder = builder_of(folder, texts, edges, NodeCircles(k=2), Windows(32))
     torch.manual_seed(1)
     model = Socialformer.from_backbone(folder)
-    return model, builder, {"q1": "w1 w2", "q2": "w3"}, {q: dict.fromkeys(documents, 1.0) for q in ("q1", "q2")}
+    return model, builder, {"q1": "w1 w2", "q2": "w3"}, {q: dict.fromkeys(texts, 1.0) for q in ("q1", "q2")}
 
 
 def test_every_candidate_gets_its_own_score(ranker):

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 import pytest
 import torch
 from full_disk import files_no_larger_than
-from tales import random_texts
+from tales import builder_of, random_texts
 
-from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
+from socialgraph.data import Document, TermStatistics, Tokens
 from socialgraph.data.passage_bm25 import PassageBM25
 from socialgraph.edges import SocialEdges, StaticCentrality, StaticDistance
 from socialgraph.errors import InputError, OutputError
@@ -27,13 +27,8 @@ QUERIES = {"q1": "w1 w2", "q2": "w3", "q3": "w9 w8 w7"}
 
 @pytest.fixture
 def builder(tiny_bert):
-    folder, _ = tiny_bert
-    texts = random_texts([3 + 11 * i for i in range(8)])
-    documents = {f"d{i}": Document(f"d{i}", text) for i, text in enumerate(texts)}
-    tokens = Tokens(folder)
-    statistics = TermStatistics.of(tokens, documents)
-    edges = SocialEdges([StaticDistance(), StaticCentrality()])
-    return GraphBuilder(documents, tokens, statistics, edges, NodeCircles(k=2), Windows(32), PassageBM25())
+    texts, edges = random_texts([3 + 11 * i for i in range(8)]), SocialEdges([StaticDistance(), StaticCentrality()])
+    return builder_of(tiny_bert[0], texts, edges, NodeCircles(k=2), Windows(32), PassageBM25())
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 import torch
-from tales import random_texts
+from tales import builder_of, random_texts
 
-from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
+from socialgraph.data import Document, GraphBuilder, Tokens
 from socialgraph.data.passage_bm25 import PassageBM25
 from socialgraph.edges import SocialEdges, StaticDistance
 from socialgraph.errors import CheckpointError, InputError, OptionError
@@ -31,13 +31,8 @@ MODELS = {
 
 @pytest.fixture
 def builder(tiny_bert):
-    folder, _ = tiny_bert
-    texts = random_texts([1 + 13 * i for i in range(10)])
-    documents = {f"d{i}": Document(f"d{i}", text) for i, text in enumerate(texts)}
-    documents["empty"] = Document("empty", "")
-    tokens = Tokens(folder)
-    statistics = TermStatistics.of(tokens, documents)
-    return GraphBuilder(documents, tokens, statistics, passages=Windows(16), relevance=PassageBM25())
+    texts = {f"d{i}": text for i, text in enumerate(random_texts([1 + 13 * i for i in range(10)]))} | {"empty": ""}
+    return builder_of(tiny_bert[0], texts, passages=Windows(16), relevance=PassageBM25())
 
 
 def model_of(kind, folder):
