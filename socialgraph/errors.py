@@ -56,8 +56,9 @@ class LawError(SocialgraphError, AssertionError):
         super().__init__(f"{name} breaks the law {law!r} on the graph {where!r}: {offence}")
 
 
-#: what a class or a file of the user's own may raise: one that ends the program would do so without a word
-MAY_RAISE = (Exception, SystemExit)
+#: what comes from outside, whoever is asked. All else that a class or a file of the user's own raises becomes a line,
+#: also what is no ``Exception``: the end of the program, or a panic of a library in Rust
+FROM_OUTSIDE = (KeyboardInterrupt, GeneratorExit)
 
 
 @contextmanager
@@ -97,9 +98,9 @@ def blaming(strategy: object, where: str) -> Iterator[None]:
     """
     try:
         yield
-    except SocialgraphError:
+    except (SocialgraphError, *FROM_OUTSIDE):
         raise
-    except MAY_RAISE as error:
+    except BaseException as error:
         if not is_own(strategy):
             raise
         raise LawError(strategy, "every graph gets an answer", where, raised(strategy, error)) from error

@@ -70,6 +70,17 @@ def test_all_queries(write, printed):
     assert line == ["all", "4", *expected("abcd")]
 
 
+def test_where_rows_know_their_documents_these_are_counted(write, printed, folder):
+    for seed in (0, 1):
+        file = folder / f"ours.{seed}.json"
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"clusters": dict(a="x", b="x", c="y", d="z")}))
+    difference = [sum(OURS[query]) / 2 - THEIRS[query] for query in "abcd"]
+    mean = sum(difference) / 4
+    off = [difference[0] + difference[1] - 2 * mean, difference[2] - mean, difference[3] - mean]  # of each document
+    reach = stats.t.ppf(0.975, 2) * (3 / 2 * sum(e * e for e in off)) ** 0.5 / 4
+    assert printed("ours", "theirs")[2][5] == f"{mean - reach:+.4f} to {mean + reach:+.4f}"
+
+
 def test_by_where_the_evidence_starts(write, printed, tmp_path):
     evidence = "qid\tdoc_id\tstart_tok\tend_tok\na\tx\t10\t12\nc\tx\t99\t100\nd\tx\t700\t720\nstranger\tx\t1\t2\n"
     (tmp_path / "evidence.tsv").write_text(evidence)

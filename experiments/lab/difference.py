@@ -1,7 +1,8 @@
 """The difference of two finished rows: paired over their queries, all of them and by where the evidence starts.
 
 Each seed's measures are those in its JSON; seeds are averaged query by query. The interval and p are those of a paired
-t-test (two-sided, not adjusted for how many pairs one looks at).
+t-test (two-sided, not adjusted for how many pairs one looks at). Where a row says which document each query is about,
+as those of compare.py's evidence do, documents are counted.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ def table(chosen: argparse.Namespace) -> str:
         InputError: a row that is not there or damaged, rows of different queries, no such measure, no evidence.
     """
     first, second = (values_of(chosen, row) for row in (chosen.row, chosen.other))
+    document = documents_asked(chosen)
     lines = [
         f"| {chosen.measure} | queries | {chosen.row} | {chosen.other} | difference | 95 % interval | p |",
         "|---|---:|---:|---:|---:|---:|---:|",
-        line("all", first, second, paired_t_test(first, second)),
+        line("all", first, second, paired_t_test(first, second, document)),
     ]
     if chosen.evidence is not None:
         place = {query: evidence.start for query, evidence in read_evidence(chosen.evidence).items()}
@@ -39,7 +41,8 @@ def table(chosen: argparse.Namespace) -> str:
             raise InputError(f"{chosen.evidence} has no evidence of any query of {chosen.row}: is it the collection?")
         for bucket in measures_by_length({chosen.row: inside}, place, chosen.bounds):
             pair = [{query: values[query] for query in bucket.queries} for values in (first, second)]
-            test = paired_t_test(*pair) if len(bucket.queries) > 1 else None
+            counted = {document[query] if document else query for query in bucket.queries}
+            test = paired_t_test(*pair, document) if len(counted) > 1 else None
             lines.append(line(f"evidence {bucket.name}", *pair, test))
     return "\n".join(lines)
 
@@ -67,3 +70,9 @@ def values_of(chosen: argparse.Namespace, row: str) -> dict[str, float]:
             raise InputError(f"{row} has no measure {chosen.measure} in {folder}; it has {', '.join(measures)}")
         values = measures[chosen.measure] | values
     return values
+
+
+def documents_asked(chosen: argparse.Namespace) -> dict[str, str] | None:
+    """Return which document each query of the first row is about; None where the row does not say so."""
+    rows = (Store(folder).seeds(chosen.row, chosen.seeds).values() for folder in (chosen.folder, *chosen.also))
+    return {q: d for seeds in rows for seed in seeds for q, d in seed.get("clusters", {}).items()} or None

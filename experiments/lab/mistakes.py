@@ -25,6 +25,8 @@ def one_line_errors(command: str = "run") -> Iterator[None]:
         while cause is not None and not isinstance(cause, SocialgraphError):
             cause = cause.__cause__  # hydra wraps what a class says into an error of its own
         sys.exit(shown_error(str(cause) if cause else whole_message(error, command)))
+    except Warning as error:  # python -W error, or a file of the user's own, makes errors of warnings
+        sys.exit(shown_error(f"a warning, and warnings are errors here: {first_line(error)}"))
 
 
 def shown_error(text: str) -> str:

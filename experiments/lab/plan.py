@@ -23,6 +23,7 @@ from lab.store import Store
 from lab.task import test_splits
 from socialgraph.errors import OptionError
 from socialgraph.ranking.identity import LOGGING
+from socialgraph.recipes.typed import refuse_empty_tables
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,8 @@ def composed(overrides: Iterable[str], row: str = "") -> DictConfig:
         OptionError: there is no such option, or its value is of another kind; it names the row.
     """
     try:
-        config = compose("config", latest(overrides))
+        config = compose("config", typed := latest(overrides))
+        refuse_empty_tables(typed, config)
         check_config(config, groups.Run)
     except (HydraException, OmegaConfBaseException, OptionError, ValueError) as error:
         message = str(error) if isinstance(error, OptionError) else whole_message(error)

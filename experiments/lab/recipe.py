@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -100,17 +101,26 @@ def check_own_classes(recipe: Recipe) -> None:
 
     Raises:
         LawError: one breaks a law that the rest relies on.
+        OptionError: one has changed what all models share.
     """
     edges = recipe.parts.edges
-    if edges is not None and is_own(edges) and not recipe.parts.joint:
+    patterns = [one for one in edges.patterns.values() if is_own(one)] if isinstance(edges, SocialEdges) else []
+    samplers = [edges] if edges is not None and is_own(edges) else []
+    partitions = [one for one in (recipe.parts.circles, recipe.parts.passages) if one is not None and is_own(one)]
+    for sampler in samplers if not recipe.parts.joint else ():
         for document in hard_documents(torch.device("cpu")).values():
-            checked_edges(edges, document, both_ways=True)
-    for pattern in edges.patterns.values() if isinstance(edges, SocialEdges) else ():
-        if is_own(pattern):
-            check_pattern(pattern)
-    for circles in (recipe.parts.circles, recipe.parts.passages):
-        if circles is not None and is_own(circles):
-            check_partition(circles)
+            checked_edges(sampler, document, both_ways=True)
+    for pattern in patterns:
+        check_pattern(pattern)
+    for partition in partitions:
+        check_partition(partition)
+    if torch.get_default_dtype() != torch.float32:
+        told = "a class or file of your own sets PyTorch's default type to"
+        raise OptionError(f"{told} {torch.get_default_dtype()}, and models are torch.float32: take that out")
+    for part in (*samplers, *patterns, *partitions):
+        if learned := [name for name, weight in part.named_parameters() if weight.requires_grad]:
+            told = f"{type(part).__name__}: {', '.join(learned)[:80]} will not be trained, as drawing has no gradient"
+            warnings.warn(f"{told}; requires_grad_(False) says that this is meant", stacklevel=2)
 
 
 def check_training(recipe: Recipe, config: DictConfig) -> None:

@@ -107,6 +107,8 @@ class Report:
         daggers = (
             f"†: differs from {to} in {' or '.join(test.measures)} (paired t-test over queries, seeds averaged, "
             f"two-sided, Holm over the rows, p < {test.level})."
+            if self.of.to in self.of.by_name
+            else f"Nothing is tested: the table has no row {to} (report.significance.to)."
         )
         notes = (NOTES[name] for name in self.of.config.report.columns if name in NOTES)
         return " ".join([self.about, daggers, *notes])

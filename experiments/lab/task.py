@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -12,7 +13,7 @@ from socialgraph import ranking
 from socialgraph.data import Collection, Split, TermStatistics, Tokens, read_run
 from socialgraph.data.collection import Run as Ranking
 from socialgraph.data.collection import hash_fraction, ranked
-from socialgraph.errors import OptionError
+from socialgraph.errors import InputError, OptionError
 from socialgraph.ranking import Retriever
 from socialgraph.recipes.build import build_named
 
@@ -50,7 +51,12 @@ class Tasks(dict[str, Task]):
 
 
 def load_task(data: DictConfig) -> Task:
-    """Load the collection with candidates for every split, those of the first stage where none are given."""
+    """Load the collection with candidates for every split, those of the first stage where none are given.
+
+    Raises:
+        InputError: the collection cannot be used, or what is ranked cannot be measured.
+        OptionError: there is no such class, or there are splits without candidates and no first stage.
+    """
     collection = made(data.collection, "data.collection", Collection)
     retriever = None if data.retriever is None else made(data.retriever, "data.retriever", Retriever)
     for split, path in data.runs.items():
@@ -65,7 +71,31 @@ def load_task(data: DictConfig) -> Task:
     dev = sampled(collection[data.splits.dev], data.queries.dev, data.depth, answerable)
     tests = {name: sampled(collection[name], data.queries.test, data.depth, answerable) for name in names}
     first_stage = "first stage" if given else type(retriever).__name__
+    check_splits(data, collection, dev, tests)
     return Task(collection, collection[data.splits.train], dev, tests, first_stage)
+
+
+def check_splits(data: DictConfig, collection: Collection, dev: Split, tests: dict[str, Split]) -> None:
+    """Warn of what makes the measures of a split say little.
+
+    Raises:
+        InputError: no query of a split that is ranked has judgements.
+    """
+    for name, split in {str(data.splits.dev): dev, **tests}.items():
+        where, candidates = f"collection {collection.name}, split {name}", split.candidates or {}
+        if not split.qrels:
+            raise InputError(
+                f"{where}: none of the {len(split.queries)} queries that are ranked is judged, so nothing can be "
+                f"measured; in a folder judgements are qrels.{name}.txt, with the ids of the queries"
+            )
+        if not any(candidates.get(query, {}).keys() & split.relevant(query) for query in split.qrels):
+            warnings.warn(f"{where}: no query has a relevant candidate, so all orders measure the same", stacklevel=3)
+    for name in tests:
+        if name == str(data.splits.train):
+            warnings.warn(f"data.splits.test={name}: models are trained on the queries that test them", stacklevel=3)
+        if name == str(data.splits.dev):
+            told = "the weight of the first stage is chosen on the queries that test it"
+            warnings.warn(f"data.splits.test={name}: {told}", stacklevel=3)
 
 
 def read_texts(

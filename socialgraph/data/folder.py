@@ -18,7 +18,7 @@ import logging
 import os
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -77,17 +77,18 @@ def load_folder(
     Raises:
         InputError: A file is missing, malformed (with file and line) or lies outside the folder (through a link); a
             document or query id comes twice; a query is empty; candidates name a document that the corpus lacks
-            (when they are read).
+            (when they are read); no split has the candidates that are named.
 
     Warns:
         UserWarning: With a count and the first ids: documents without text; judgements on documents that the
-            corpus lacks (they are left out); judgements or candidates of queries that the split lacks (left out).
+            corpus lacks (they are left out); judgements or candidates of queries that the split lacks (left out);
+            queries of the training in another split; files that are called almost as they should be.
     """
     folder = Path(path)
     if not folder.is_dir():
         build = folder == built_folder(folder.name)
         hint = f"; to build it, once: socialgraph data {folder.name}" if build else ""
-        raise InputError(f"{folder}: no such folder{hint}")
+        raise InputError(f"{folder}: {'is no' if folder.exists() else 'no such'} folder{hint}")
     documents = JsonlDocuments(_either(folder, "corpus.jsonl"), cache)
     splits = {}
     for file in sorted(folder.glob("queries.*.tsv")):
@@ -101,11 +102,33 @@ def load_folder(
         raise InputError(f"{folder}: no queries.<split>.tsv in this folder")
     if candidates is not None and not any(split.has_candidates for split in splits.values()):
         there = sorted({file.name.split(".")[1] for file in folder.glob("run.*.*.txt*")} - {candidates})
-        if there:
-            raise InputError(
-                f"{folder}: no run.{candidates}.<split>.txt[.gz]; there are runs named {first_ids(there, 9)}"
-            )
+        if there or candidates != "bm25":
+            runs = f"runs named {first_ids(there, 9)}" if there else "no runs"
+            raise InputError(f"{folder}: no run.{candidates}.<split>.txt[.gz]; there are {runs}")
+    _warn_of_other_names(folder, splits)
+    _warn_of_shared_queries(folder, splits)
     return Collection(folder.resolve().name, documents, splits)
+
+
+def _warn_of_other_names(folder: Path, splits: Iterable[str]) -> None:
+    """Warn of files that are called almost as they should be: nobody reads them."""
+    split = "|".join(map(re.escape, splits))
+    layout = rf"corpus\.jsonl(\.gz)?|queries\.({split})\.tsv|(qrels|run\.[^.]+)\.({split})\.txt(\.gz)?"
+    meant = re.compile(r"(corpus|queries|qrels|run)\b.*[^~]", re.IGNORECASE)
+    others = [name for name in sorted(os.listdir(folder)) if meant.fullmatch(name) and not re.fullmatch(layout, name)]
+    if others:
+        names = "corpus.jsonl, queries.<split>.tsv, qrels.<split>.txt or run.<name>.<split>.txt"
+        warnings.warn(f"{folder}: files that are not called {names} are not read: {first_ids(others)}", stacklevel=3)
+
+
+def _warn_of_shared_queries(folder: Path, splits: Mapping[str, Split]) -> None:
+    """Warn where models learn from the queries that test them."""
+    learned = splits["train"].queries if "train" in splits else {}
+    for name, split in splits.items():
+        twice = [query_id for query_id in split.queries if query_id in learned]
+        if name != "train" and twice:
+            told = f"{len(twice)} queries have ids of the training's: {first_ids(twice)}"
+            warnings.warn(f"{folder / f'queries.{name}.tsv'}: {told}", stacklevel=3)
 
 
 class JsonlDocuments(StoredDocuments):

@@ -13,8 +13,10 @@ import io
 import math
 import os
 import re
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import IO, NoReturn
 
 from socialgraph.data.collection import Qrels, Run, grade_of, ranked
@@ -34,8 +36,12 @@ def read_run(path: str | os.PathLike[str]) -> Run:
     Raises:
         InputError: Names file and line: not six columns, a rank that is no whole number, a score that is no finite
             number, a document that comes twice for one query, an id that is no word (:func:`is_word`).
+
+    Warns:
+        UserWarning: The first query's documents are ranked from the lowest score up, as distances are.
     """
     run: Run = {}
+    first: list[tuple[int, float]] = []  # ranks and scores of the first query
     names: dict[bytes, str] = {}  # each id is decoded and kept once: large runs repeat the same ids
     for number, line in numbered_lines(path):
         columns = line.split()  # bytes split at ASCII blanks only, never inside an id
@@ -43,7 +49,7 @@ def read_run(path: str | os.PathLike[str]) -> Run:
             _refuse(path, number, "6 columns (query Q0 document rank score tag)", line)
         query, _, document, rank, score, _ = columns
         try:
-            _whole(rank)
+            place = _whole(rank)
             value = float(_without_underscore(score))
         except ValueError:
             _refuse(path, number, "a whole number as rank and a number as score", line)
@@ -55,6 +61,12 @@ def read_run(path: str | os.PathLike[str]) -> Run:
         if doc_id in scores:
             raise InputError(f"{path}:{number}: document {doc_id!r} comes twice for query {query_id!r}")
         scores[doc_id] = value
+        if len(run) == 1:
+            first.append((place, value))
+    in_order = [score for _, score in sorted(first)]
+    if len(in_order) > 2 and all(low < high for low, high in pairwise(in_order)):
+        told = "the scores of the first query rise from its first rank to its last; higher scores are better here"
+        warnings.warn(f"{path}: {told}, so its last document comes first", stacklevel=2)
     return run
 
 

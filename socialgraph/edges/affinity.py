@@ -63,7 +63,7 @@ class Affinity:
 
         Both ids of a pair lie in the same document. What stands at i == j is never used.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no pair")
 
     def row(self, i: int) -> Tensor:
         """Return P between node ``i`` and every node of its document, 0 at itself: ``[l]``."""

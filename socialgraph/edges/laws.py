@@ -51,8 +51,8 @@ def checked_affinities(patterns: Mapping[str, Pattern], graph: Data, batch: Tens
         if not is_own(pattern):
             parts.append(pattern(graph))
             continue
-        _refuse_weights(pattern, batch, graph)
         with blaming(pattern, "the batch"):
+            _refuse_weights(pattern, batch, graph)
             part = pattern(graph)
             _form(pattern, part, batch)
             value = part.pair(i, j)

@@ -28,7 +28,7 @@ class Pattern(Described, torch.nn.Module):
 
     def forward(self, graph: Data) -> Affinity:
         """Return the probabilities of all pairs of every document of ``graph``."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no forward")
 
 
 class Centrality(Pattern):
@@ -50,7 +50,7 @@ class Centrality(Pattern):
 
     def weights(self, graph: Data) -> Tensor:
         """Return the weight of every node, ``[N]``, not negative."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no weights")
 
     def forward(self, graph: Data) -> Affinity:
         """Return f(w_i w_j), from ``graph[self.name]`` where the weights are already there."""

@@ -46,7 +46,7 @@ class Partition(Described, torch.nn.Module):
         ``query_ids`` and ``query_length [B]``, ``tfidf [N]``, ``statistics`` of the collection, what the patterns have
         weighed, and where there are candidates the first stage's scores, ``first_stage_score [B]``.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no forward")
 
     @cached_property
     def sees_graph(self) -> bool:

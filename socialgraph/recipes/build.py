@@ -12,7 +12,7 @@ from torch_geometric.data import Batch
 
 from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
 from socialgraph.edges import EdgeSampler
-from socialgraph.errors import MAY_RAISE, OptionError, SocialgraphError, first_line, suggestion
+from socialgraph.errors import FROM_OUTSIDE, OptionError, SocialgraphError, first_line, suggestion
 from socialgraph.partition import Partition
 from socialgraph.recipes.classes import Finder, arguments, imported, name_of, options_of
 
@@ -39,13 +39,33 @@ def build(spec: Any, find: Finder = imported) -> Any:
     if is_method and (known := options_of(make)) is not None:
         for name in inside.keys() - known:
             raise OptionError(f"{spec['_target_']} takes no {name!r}; {suggestion(name, sorted(known))}")
+    seed = torch.initial_seed()
     try:
-        return make(**inside)
-    except SocialgraphError:
+        made = make(**inside)
+    except (SocialgraphError, *FROM_OUTSIDE):
         raise
-    except MAY_RAISE as error:  # a class of one's own may raise anything
+    except BaseException as error:  # a class of one's own may raise anything
         kind = "" if isinstance(error, TypeError | ValueError) else f"{type(error).__name__}: "
         raise OptionError(f"{spec['_target_']}: {kind}{first_line(error)}") from error
+    if isinstance(made, torch.nn.Module) and (what := _unsound(made, seed)):
+        raise OptionError(f"{spec['_target_']}: {what}")
+    return made
+
+
+def _unsound(made: torch.nn.Module, seed: int) -> str | None:
+    """Return why PyTorch could not work with a module, or what it has changed for all others, or nothing.
+
+    Args:
+        made: a module.
+        seed: of the global generator before it was made.
+    """
+    if "_parameters" not in vars(made):
+        return "its __init__ must call super().__init__() before all else"
+    if type(made).__hash__ is None:
+        return "it has no hash, and PyTorch needs one; of a dataclass write @dataclass(eq=False)"
+    if torch.initial_seed() != seed:
+        return "its __init__ seeds PyTorch's global generator, which all weights are drawn from; make one of its own"
+    return None
 
 
 def build_named(spec: Any, option: str, find: Finder = imported) -> Any:

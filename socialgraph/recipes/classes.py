@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from socialgraph.errors import MAY_RAISE, OptionError, first_line, raised_at, suggestion
+from socialgraph.errors import FROM_OUTSIDE, OptionError, first_line, raised_at, suggestion
 
 Finder = Callable[[str], Callable[..., Any]]
 """Name of a class, such as "socialgraph.nn.MaxP" -> what makes an object."""
@@ -69,7 +69,9 @@ def module_named(name: str) -> ModuleType:
         raise OptionError(f"{error}; is it in this folder, or installed?") from error
     except (ImportError, SyntaxError) as error:  # they say where
         raise OptionError(first_line(error)) from error
-    except MAY_RAISE as error:
+    except FROM_OUTSIDE:
+        raise
+    except BaseException as error:
         at = raised_at(error, traceback.extract_tb(error.__traceback__)[-1].filename)
         raise OptionError(f"importing {name!r} raises {type(error).__name__}: {first_line(error)}{at}") from error
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from socialgraph.errors import OptionError, first_line, suggestion
-from socialgraph.recipes.classes import arguments, imported, options_of
-from socialgraph.recipes.typed import quoted
+from socialgraph.recipes.classes import BACKBONE, arguments, imported, options_of
+from socialgraph.recipes.typed import quoted, refuse_empty_tables
 
 logger = logging.getLogger("socialgraph")
 
@@ -60,6 +60,7 @@ def compose_recipe(
     try:
         with _hydra():
             config = compose("options", [*own, f"recipe={name}", *overrides])
+        refuse_empty_tables(overrides, config)
         whole = cast("dict[str, Any]", OmegaConf.to_container(config, resolve=True))
         parts = merged(config.recipe)
     except (HydraException, OmegaConfBaseException) as error:
@@ -92,11 +93,13 @@ def merged(recipe: Any) -> dict[str, Any]:
         recipe: a ``DictConfig``.
 
     Raises:
-        OptionError: no such class.
+        OptionError: no such class, or a model that would begin without what its BERT has learned.
     """
     circles = None if recipe.circles is None else taken(recipe.circles)
     # Other options that a model does not take are mistakes, about which it is asked when it is made.
     model = None if recipe.model is None else taken(recipe.model, "socialgraph.nn.Socialformer")
+    if model is not None and hasattr(imported(name := str(model["_target_"])), BACKBONE[1:]):
+        raise OptionError(f"_target_={name} is a model whose BERT has read nothing: name {name}{BACKBONE}")
     return {"circles": circles, "model": model}
 
 

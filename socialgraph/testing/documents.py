@@ -51,6 +51,14 @@ def hard_documents(device: torch.device) -> dict[str, Data]:
     return {name: graph.to(device) for name, graph in graphs.items()}
 
 
+def statistics_changed(after: TermStatistics, before: TermStatistics) -> str | None:
+    """Return what somebody has written into a collection's statistics, which all graphs share, in words, or nothing."""
+    for name in ("document_frequency", "idf"):
+        if not torch.equal(getattr(after, name), getattr(before, name)):
+            return f"graph.statistics.{name} is another after the call"
+    return None
+
+
 @cache
 def some_statistics() -> TermStatistics:
     """Return what a small made-up collection says of the word pieces 5 to 99: some are common, some stand together."""

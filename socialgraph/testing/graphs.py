@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -38,7 +39,7 @@ class Graph(NamedTuple):
             score = math.nan if size % 3 == 1 else size / 2  # some are no candidates
             one.first_stage_score = torch.tensor([score], dtype=torch.float64)
         together = Batch.from_data_list(made).to(self.batch.device)
-        together.statistics = some_statistics()
+        together.statistics = copy.deepcopy(some_statistics())  # a partition may write into them
         return together
 
     def documents(self) -> list[Graph]:

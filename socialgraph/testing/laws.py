@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
-from socialgraph.errors import MAY_RAISE, LawError, law_name, raised
+from socialgraph.errors import FROM_OUTSIDE, LawError, law_name, raised
 
 S = TypeVar("S")
 G = TypeVar("G")
@@ -28,16 +28,31 @@ def check_laws(subject: S, laws: Iterable[Callable[[S, G], str | None]], graphs:
     Raises:
         LawError: a law is broken, or the subject raises something.
     """
+    copied(subject)
     for law in laws:
         for name, graph in graphs.items():
             try:
                 offence = law(copy.deepcopy(subject), copy.deepcopy(graph))
-            except LawError:
+            except (LawError, *FROM_OUTSIDE):
                 raise
-            except MAY_RAISE as error:  # whatever the subject raises, the message says where
+            except BaseException as error:  # whatever the subject raises, the message says where
                 raise LawError(subject, law_name(law), name, raised(subject, error)) from error
             if offence:
                 raise LawError(subject, law_name(law), name, offence)
+
+
+def copied(subject: S) -> S:
+    """Return a copy of what is checked.
+
+    Raises:
+        LawError: it holds something that cannot be copied, and so not be handed to a worker, as a lock.
+    """
+    try:
+        return copy.deepcopy(subject)
+    except FROM_OUTSIDE:
+        raise
+    except BaseException as error:
+        raise LawError(subject, "it can be copied", "none yet", raised(subject, error)) from error
 
 
 def repr_names_every_argument(subject: object, graph: object) -> str | None:

@@ -8,11 +8,11 @@ import torch
 from torch_geometric.data import Data
 
 from socialgraph.edges import SocialEdges, StaticCentrality, StaticDistance
-from socialgraph.errors import OptionError
+from socialgraph.errors import OptionError, blaming
 from socialgraph.partition import Partition
 from socialgraph.partition.laws import in_words
 from socialgraph.testing.answers import answer, circles, difference, unpack
-from socialgraph.testing.documents import hard_documents
+from socialgraph.testing.documents import hard_documents, statistics_changed
 from socialgraph.testing.graphs import Graph, equal_friends, hard_graphs, join, one_document
 from socialgraph.testing.laws import check_laws, global_generators_touched, repr_names_every_argument
 
@@ -39,7 +39,9 @@ def check_partition(partition: Partition, device: torch.device | str = "cpu") ->
         raise OptionError(f"check_partition takes an instance of a Partition, such as MyPartition(), got {partition!r}")
     device = torch.device(device)
     graphs = {graph.name: graph for graph in hard_graphs(device)}
-    if partition.sees_graph:  # no made-up document has a word of this query
+    with blaming(partition, "none yet"):  # one whose forward is no function has no parameters to look at
+        sees_graph = partition.sees_graph
+    if sees_graph:  # no made-up document has a word of this query
         bare = [graph._replace(query=(5,), first_stage=False) for graph in graphs.values()]
         graphs |= {f"{graph.name}, no query match": graph for graph in bare}
     check_laws(partition, CALL_LAWS, graphs)
@@ -68,12 +70,18 @@ def inputs_stay_as_they_are(partition: Partition, graph: Graph) -> str | None:
     for name in ("input_ids", "query_ids", "tfidf", "first_stage_score") if partition.sees_graph else ():
         if name in before and not torch.equal(words[name].nan_to_num(), before[name].nan_to_num()):
             return f"graph.{name} is another after the call"
-    return None
+    return statistics_changed(words.statistics, before.statistics) if partition.sees_graph else None
 
 
 def the_same_graph_gets_the_same_circles(partition: Partition, graph: Graph) -> str | None:
     """Two calls give the same circles."""
     return difference(circles(partition, graph), circles(partition, graph), "at the first call", "at the second")
+
+
+def training_and_ranking_get_the_same_circles(partition: Partition, graph: Graph) -> str | None:
+    """Circles do not depend on ``training``, which nobody sets: graphs are the same whatever a model does."""
+    fresh, ranking = circles(partition, graph), circles(partition.eval(), graph)
+    return difference(fresh, ranking, "as it was made", "after eval()")
 
 
 def no_memory_of_other_graphs(partition: Partition, graph: Graph) -> str | None:
@@ -166,6 +174,7 @@ CALL_LAWS: tuple[Callable[[Partition, Graph], str | None], ...] = (
     where_all_are_friends_somebody_meets,
     inputs_stay_as_they_are,
     the_same_graph_gets_the_same_circles,
+    training_and_ranking_get_the_same_circles,
     no_memory_of_other_graphs,
     global_random_numbers_stay_as_they_are,
     weights_may_be_missing,

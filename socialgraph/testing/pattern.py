@@ -15,8 +15,8 @@ from socialgraph.edges.laws import TOLERANCE
 from socialgraph.edges.pattern import Centrality, Pattern
 from socialgraph.edges.social import SocialEdges
 from socialgraph.errors import OptionError, blaming
-from socialgraph.testing.documents import hard_documents
-from socialgraph.testing.laws import check_laws, global_generators_touched, repr_names_every_argument
+from socialgraph.testing.documents import hard_documents, statistics_changed
+from socialgraph.testing.laws import check_laws, copied, global_generators_touched, repr_names_every_argument
 
 #: how far costly weights may be off between batches; a graph holds those that were computed once
 COSTLY_TOLERANCE = 1e-3
@@ -44,8 +44,9 @@ def check_pattern(pattern: Pattern, device: torch.device | str = "cpu") -> None:
     if not isinstance(pattern, Pattern):
         raise OptionError(f"check_pattern takes an instance of a Pattern, such as MyPattern(), got {pattern!r}")
     with torch.no_grad():  # as SocialEdges asks
+        moved = copied(pattern)
         with blaming(pattern, "none yet"):  # one without super().__init__() is no module
-            moved = copy.deepcopy(pattern).to(device)
+            moved = moved.to(device)
         check_laws(moved, LAWS, hard_documents(torch.device(device)))
 
 
@@ -65,6 +66,18 @@ def it_has_a_name_for_graphs(pattern: Pattern, graph: Data) -> str | None:
     return None
 
 
+def weights_are_a_number_for_each_node(pattern: Pattern, graph: Data) -> str | None:
+    """A centrality's weights are real numbers, ``[N]``."""
+    if not isinstance(pattern, Centrality):
+        return None
+    weights, wanted = pattern.weights(graph), f"weights must return real numbers, [{graph.num_nodes}]"
+    if not isinstance(weights, Tensor):
+        return f"{wanted}, got {type(weights).__name__}"
+    if weights.layout != torch.strided or weights.is_complex() or list(weights.shape) != [graph.num_nodes]:
+        return f"{wanted}, got {weights.dtype} {list(weights.shape)}, {weights.layout}"
+    return None
+
+
 def it_answers_with_an_affinity(pattern: Pattern, graph: Data) -> str | None:
     """Every document gets an answer: an affinity over the nodes, whose pairs are float64."""
     affinity = pattern(graph)
@@ -72,6 +85,10 @@ def it_answers_with_an_affinity(pattern: Pattern, graph: Data) -> str | None:
         return f"forward must return an Affinity, got {type(affinity).__name__}"
     if not torch.equal(affinity.batch, batch_of(graph)):
         return "the affinity's batch must be the graph's, see socialgraph.edges.layout.documents"
+    some = affinity.pair(affinity.batch[:0], affinity.batch[:0])
+    if not isinstance(some, Tensor) or some.layout != torch.strided:
+        got = some.layout if isinstance(some, Tensor) else type(some).__name__
+        return f"pair must return a dense tensor, got {got}"
     for matrix in matrices(affinity):
         if matrix.dtype != torch.float64 or matrix.device != graph.input_ids.device:
             return f"pair must return float64 on {graph.input_ids.device}, got {matrix.dtype} on {matrix.device}"
@@ -101,17 +118,24 @@ def who_comes_first_does_not_matter(pattern: Pattern, graph: Data) -> str | None
 
 def the_graph_stays_as_it_is(pattern: Pattern, graph: Data) -> str | None:
     """The tensors of the graph are not changed."""
+    statistics = copy.deepcopy(graph.statistics)
     before = {key: value.clone() for key, value in graph.to_dict().items() if isinstance(value, Tensor)}
     pattern(graph).totals()
     for key, value in before.items():
         if not torch.equal(value, graph[key]):
             return f"{key} is another after the call"
-    return None
+    return statistics_changed(graph.statistics, statistics)
 
 
 def the_same_graph_gets_the_same_values(pattern: Pattern, graph: Data) -> str | None:
     """Two calls give the same P, to the last bit."""
     return difference(matrices(pattern(graph)), matrices(pattern(graph)), 0.0, "at the first call", "at the second")
+
+
+def training_and_ranking_get_the_same_values(pattern: Pattern, graph: Data) -> str | None:
+    """P does not depend on ``training``, which nobody sets: graphs are the same whatever a model does."""
+    fresh, ranking = matrices(pattern(graph)), matrices(pattern.eval()(graph))
+    return difference(fresh, ranking, 0.0, "as it was made", "after eval()")
 
 
 def global_random_numbers_stay_as_they_are(pattern: Pattern, graph: Data) -> str | None:
@@ -233,11 +257,13 @@ def no_gradient_is_carried_along(pattern: Pattern, graph: Data) -> str | None:
 LAWS: tuple[Callable[[Pattern, Data], str | None], ...] = (
     it_has_a_name_for_graphs,
     repr_names_every_argument,
+    weights_are_a_number_for_each_node,
     it_answers_with_an_affinity,
     values_lie_between_0_and_1,
     who_comes_first_does_not_matter,
     the_graph_stays_as_it_is,
     the_same_graph_gets_the_same_values,
+    training_and_ranking_get_the_same_values,
     global_random_numbers_stay_as_they_are,
     a_batch_is_its_documents_alone,
     blocks_are_the_pairs,
@@ -263,6 +289,8 @@ def matrices(affinity: Affinity) -> list[Tensor]:
 
 def difference(one: list[Tensor], two: list[Tensor], tolerance: float, when: str, then: str) -> str | None:
     """Return the first pair that differs, in words."""
+    if [len(x) for x in one] != [len(x) for x in two]:
+        return f"documents of {[len(x) for x in one][:9]} words {when}, of {[len(x) for x in two][:9]} {then}"
     for number, (x, y) in enumerate(zip(one, two, strict=True)):
         wrong = ~((x - y).abs() <= tolerance)
         if bool(wrong.any()):

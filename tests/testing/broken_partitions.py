@@ -22,15 +22,22 @@ class Friends(NodeCircles):
         return f"{type(self).__name__}()"
 
 
-class Altered(Friends):
+class By(Friends):
+    """Has one argument, and prints it."""
+
+    def __init__(self, how) -> None:
+        super().__init__()
+        self.how = how
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(how={self.how!r})"
+
+
+class Altered(By):
     """Right circles, and what somebody makes of them."""
 
-    def __init__(self, alter) -> None:
-        super().__init__()
-        self.alter = alter
-
     def forward(self, *graph):
-        return self.alter(*super().forward(*graph))
+        return self.how(*super().forward(*graph))
 
 
 def backwards(index, leader):
@@ -71,9 +78,11 @@ class InPlace(Friends):
         return super().forward(edge_index, batch, batch_size, edge_weight)
 
 
-class Alternating(Friends):
+class Chosen(By):
+    """As many circles as somebody says of a partition and its graph."""
+
     def forward(self, *graph):
-        self.k = 5 - self.k
+        self.k = self.how(self, *graph)
         return super().forward(*graph)
 
 
@@ -89,18 +98,11 @@ class Remembering(Friends):
         return Windows(max(2, self.largest // 4))(edge_index, batch, batch_size, edge_weight)
 
 
-class Throwing(Friends):
+class Throwing(By):
     """Throws dice that are not its own; its repr is right."""
 
-    def __init__(self, throw) -> None:
-        super().__init__()
-        self.throw = throw
-
-    def __repr__(self) -> str:
-        return f"Throwing(throw={self.throw!r})"
-
     def forward(self, *graph):
-        self.throw()
+        self.how()
         return super().forward(*graph)
 
 
@@ -109,16 +111,8 @@ class Weighty(Friends):
         return super().forward(edge_index, batch, batch_size, edge_weight.abs())
 
 
-class Sociable(Friends):
-    def forward(self, edge_index, batch, batch_size, edge_weight=None):
-        self.k = 3 if batch_size == 1 else 2
-        return super().forward(edge_index, batch, batch_size, edge_weight)
-
-
-class FirstComeFirstServed(Friends):
-    def forward(self, edge_index, batch, batch_size, edge_weight=None):
-        self.k = 2 if batch_size > 1 and int((batch == batch[:1]).sum()) > 1 else 3
-        return super().forward(edge_index, batch, batch_size, edge_weight)
+def first_come_first_served(self, edge_index, batch, batch_size, edge_weight=None):
+    return 2 if batch_size > 1 and int((batch == batch[:1]).sum()) > 1 else 3
 
 
 class OtherwiseDrawn(Friends):
@@ -127,22 +121,15 @@ class OtherwiseDrawn(Friends):
         return super().from_sampled(graph)
 
 
-class Enlarged(Friends):
+class Enlarged(By):
     """Holds itself to one more than it says."""
 
-    def __init__(self, limit) -> None:
-        super().__init__()
-        self.limit = limit
-
-    def __repr__(self) -> str:
-        return f"Enlarged(limit={self.limit!r})"
-
     def forward(self, *graph):
-        setattr(self, self.limit, getattr(self, self.limit) + 1)
+        setattr(self, self.how, getattr(self, self.how) + 1)
         try:
             return super().forward(*graph)
         finally:
-            setattr(self, self.limit, getattr(self, self.limit) - 1)
+            setattr(self, self.how, getattr(self, self.how) - 1)
 
 
 class AlwaysTheSame(Friends):
@@ -221,14 +208,21 @@ BROKEN: dict[Callable[[], Partition], tuple[str, str, str]] = {
     Silent: ("repr names every argument", "empty", "repr must say 'depth='"),
     Misprinted: ("repr names every argument", "empty", "repr must say 'depth=2', got 'Misprinted(depth=3)'"),
     InPlace: ("inputs stay as they are", "one edge among strangers", "edge_weight is another after the call"),
-    Alternating: ("the same graph gets the same circles", "path", "circle 2 of document 0 is not there at the first"),
+    partial(Chosen, lambda self, *_: 5 - self.k): (
+        "the same graph gets the same circles", "path", "circle 2 of document 0 is not there at the first",
+    ),
+    partial(Chosen, lambda self, *_: 2 + self.training): (
+        "training and ranking get the same circles", "path", "circle 2 of document 0 is led by 7",
+    ),
     Remembering: ("no memory of other graphs", "no edges", "circle 0 of document 0 is led by 0 with the members 0, 1"),
     partial(Throwing, lambda: torch.rand(1)): (DICE, "empty", "it uses or seeds the global generator of torch"),
     partial(Throwing, lambda: np.random.seed(0)): (DICE, "empty", "it uses or seeds the global generator of numpy"),
     partial(Throwing, random.random): (DICE, "empty", "it uses or seeds the global generator of random"),
     Weighty: ("weights may be missing", "empty", "it raises AttributeError: 'NoneType' object has no attribute 'abs'"),
-    Sociable: ("a batch is its documents alone", BATCH, "circle 2 of document 5 is not"),
-    FirstComeFirstServed: (
+    partial(Chosen, lambda self, edge_index, batch, size, *_: 3 if size == 1 else 2): (
+        "a batch is its documents alone", BATCH, "circle 2 of document 5 is not",
+    ),
+    partial(Chosen, first_come_first_served): (
         "the order of documents does not matter", BATCH, "circle 2 of document 5 is led by",
     ),
     FromTheStart: (NO_END, FAIR, "nearer to the start than chance"),

@@ -117,6 +117,16 @@ class Alternating(Good):
         return Rule(graph, lambda i, j: near(i, j) / self.calls)
 
 
+class Trained(Good):
+    def forward(self, graph):
+        return Rule(graph, lambda i, j: near(i, j) / (1 + self.training))
+
+
+class OneWeight(Centrality):
+    def weights(self, graph):
+        return graph.tfidf[:1]
+
+
 class Dice(Good):
     def forward(self, graph):
         torch.rand(1)
@@ -209,6 +219,8 @@ BROKEN = {
     ),
     InPlace: ("the graph stays as it is", "one word", "tfidf is another after the call"),
     Alternating: ("the same graph gets the same values", TWO, "P(0, 1) = 0.5 at the first call, 0.25 at"),
+    Trained: ("training and ranking get the same values", TWO, "P(0, 1) = 0.25 as it was made, 0.5 after eval()"),
+    OneWeight: ("weights are a number for each node", TWO, "real numbers, [2], got torch.float32 [1], torch.strided"),
     Dice: ("global random numbers stay as they are", "empty", "it uses or seeds the global generator of torch"),
     Sociable: (ALONE, BATCH, "document 2: P(0, 1) = "),
     SociableCelebrities: (ALONE, BATCH, "document 5: P(0, "),

@@ -145,6 +145,13 @@ RUN = {
     "window=${nobody}": "window: Interpolation key 'nobody' not found",
     "window": "Error parsing override 'window'",
     "window=[": "no viable alternative",
+    "edges.patterns={}": r"edges.patterns=\{\} changes nothing: a table is merged .* ~edges.patterns.static_distance$",
+    "++edges.patterns={}": r"edges.patterns=\{\} changes nothing",
+    "edges={}": r"edges=\{\} changes nothing: .* ~edges.patterns$",
+    "trainer.arguments={}": r"trainer.arguments=\{\} changes nothing: .* ~trainer.arguments.learning_rate$",
+    "report.significance.to=[nobody]": "report.significance.to: the table has no row 'nobody'; there are: bm25, sent",
+    "report.significance={to:[bm25,max]}": r"report.significance.to: the table has no row 'max'; did you mean maxp\?",
+    "report.differences=[{measure:RR@10,to:bm52}]": r"report.differences: .* no row 'bm52'; did you mean bm25\?",
     "edges=null": "Config group override must be a string",
     "=": ".",
     "+trainer.groups=1": "Could not append to config. An item is already at 'trainer.groups'",
@@ -152,6 +159,7 @@ RUN = {
 }
 TABLE = {
     "measures=[RR@10]": r"report.differences\[0\].measure must be one of measures \(RR@10\), got 'RR@100'",
+    "report.significance.to=[maxp,nobody]": "report.significance.to: the table has no row 'nobody'; there are: bm25",
     "seeds=[]": r"seeds must be a list that is not empty and has none twice, each .* got \[\]",
     "seeds=[0,0]": r"seeds must be a list that is not empty and has none twice, .* got \[0, 0\]",
     "seeds=0": "seeds must be a list .* got 0",
@@ -170,6 +178,8 @@ TABLE = {
 }
 STUDY = {
     "measures=[RR@10]": r"report.significance.measures\[1\] must be one of measures \(RR@10\), got 'nDCG@10'",
+    "report.significance.to=[parde]": r"report.significance.to: .* no row 'parde'; did you mean parade\?",
+    "tests={}": r"tests=\{\} changes nothing: a table is merged .* ~tests.wtq$",
     "minutes=-1": "minutes must be a number of 0 or more or null, got -1",
     "minutes=x": "minutes must be a number of 0 or more or null, got 'x'",
     "minute=3": r"no option is called minute; did you mean minutes\?",
@@ -188,6 +198,9 @@ COMPARE = {
     "baseline=[[edge]]": r"baseline\[0\] must be text, a number, true, false or null, got \['edge'\]",
     "level=[evidence,evidence]": r"level must be evidence, .* got \['evidence', 'evidence'\]",
     "level=[]": r"level must be evidence, .* got \[\]",
+    "report.significance.to=[node]": r"report.significance.to is not read here: baseline=\.\.\. says what",
+    "edges.patterns={}": r"edges.patterns=\{\} changes nothing",
+    "statistics={}": r"statistics=\{\} changes nothing",
     "sample=0": "sample must be a whole number from 1",
     "varied=[]": "varied must be a list that is not empty",
     "levels.evidence.amount=0": "levels.evidence.amount must be a whole number from 1",
@@ -198,6 +211,7 @@ COMPARE = {
     "seeds=[0,x]": r"seeds\[1\] must be a whole number",
 }
 READER = {
+    "collections={}": r"collections=\{\} changes nothing: .* taken out by its name, ~collections.wtq$",
     "threads=0": "threads must be a whole number from 1",
     "rank=x": "rank must be a whole number from 1",
     "training.steps=0": "training.steps must be a whole number from 1",

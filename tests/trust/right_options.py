@@ -18,6 +18,8 @@ RIGHT = {
         "+data.year=2019 data.label=runs-${data.year}", "data.label=2019", "measures=[AP,R@100]", "check=false",
         "recipe=idcm", "recipe=colbert", "recipe=qds", "recipe=sentence-circles", "partition=sentences",
         "recipe.stages={a:1,b:0.5}", "report.columns=[model,paper,window]", "+trainer.arguments.optim=adafactor",
+        "rows=[maxp]", "rows=[maxp,bm25] report.significance.to=[maxp]", "+edges.weights={}", "data.runs={}",
+        "~edges.patterns +edges.patterns={own:{_target_:m.C}}",
     ],
     "table": [
         "", "table=table2", "table=table2 size=gpu", "table=table2 rows=[parade,socialformer-edge] seeds=[0,1,2]",
@@ -27,6 +29,7 @@ RIGHT = {
     "study": [
         "", "size=cpu minutes=10", "size=gpu collections=[wtq,fairytale] seeds=[0,1,2] minutes=9", "minutes=0.5",
         "rows=[parade,socialformer-edge]", "rows=null minutes=0", "data_root=folder", "drawn=[]",
+        "report.significance.to=[maxp]",
     ],
     "compare": [
         "", "level=training", "level=[evidence]", "baseline=edge", "baseline=[edge,0.93] seeds=[0,1,2]", "bounds=[]",

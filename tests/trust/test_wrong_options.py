@@ -177,6 +177,7 @@ def test_options_of_the_packages_classes(typed, message):
         ("partition.k=0", "partition: k, the number of circles, must be at least 1, got 0"),
         ("recipe.stages={a:1}", "Socialformer has the stages ranking, got 'a'"),
         ("+trainer.arguments.fsdp=full_shard", "trainer.arguments.fsdp is not offered here"),
+        ("model._target_=socialgraph.nn.MaxP", ".*MaxP is a model whose BERT has read nothing: name .*MaxP.from_b"),
         ("recipe.model=null", "recipe.model and recipe.first_stage are null: nothing ranks"),
         ("data.collection._target_=nobody.load", "data.collection._target_=nobody.load: No module named 'nobody'"),
         ("data.collection._target_=ends.load", r"data.collection._target_=ends.load: importing 'ends' .*ends.py:1\)"),

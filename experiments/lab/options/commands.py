@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
+from hydra import compose
+from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
 from lab.options.groups import FILLED, ONCE, Above0, Count, Label, Name, Names, Positive, Rate, Run, Seed, Share
 from lab.options.kinds import OPTIONAL, Built, Group, Only, between, check_config
-from socialgraph.errors import OptionError
+from lab.overrides import subject
+from socialgraph.errors import OptionError, suggestion
+from socialgraph.recipes.typed import refuse_empty_tables
 
 RISING = Only("that rises", lambda values: values == sorted(set(values)))
 Value = Name | float | bool | None  # of any option
@@ -207,15 +212,18 @@ COMMANDS: dict[str, type[Group]] = {
 
 
 def check_command(config: DictConfig, name: str) -> None:
-    """Hold a command's configuration against its options, and the columns of its table against its measures.
+    """Hold a command's configuration against its options, and the columns of its table against its measures and rows.
 
     Raises:
-        OptionError: see :func:`lab.options.kinds.check_config`; or a column of a measure that is not measured, or a
-            collection without splits that are ranked.
+        OptionError: see :func:`lab.options.kinds.check_config`; or a column of a measure that is not measured, a row
+            that is not in the table, a collection without splits that are ranked, or a table without entries.
     """
     check_config(config, COMMANDS[name])
+    typed = list(HydraConfig.get().overrides.task)
+    refuse_empty_tables(typed, config)
     if name == "reader":
         return
+    check_references(config, name, {subject(one) for one in typed})
     for i, data in enumerate(config.collections if name == "study" else ()):
         if data not in config.tests:
             raise OptionError(f"collections[{i}] must be one of tests ({', '.join(config.tests)}), got {data!r}")
@@ -230,3 +238,35 @@ def check_command(config: DictConfig, name: str) -> None:
         for option, measure in wanted[column].items():
             if measure not in measures:
                 raise OptionError(f"{option} must be one of measures ({', '.join(measures)}), got {measure!r}")
+
+
+def check_references(config: DictConfig, name: str, typed: Iterable[str]) -> None:
+    """Hold the rows from which others differ against the rows of the table, where they are typed.
+
+    Those of the configuration's files may name a row that somebody has left out.
+
+    Raises:
+        OptionError: the table has no such row; or compare.py is told one, which has its baseline.
+    """
+    rows = row_names(config, name)
+    named = {
+        "report.significance.to": list(config.report.significance.get("to") or ()),
+        "report.differences": [one.to for one in config.report.differences or ()],
+    }
+    for option, wanted in named.items():
+        is_typed = any(option == one or (option.startswith(f"{one}.") and "." in one) for one in typed)
+        if is_typed and name == "compare" and option == "report.significance.to":
+            raise OptionError(f"{option} is not read here: baseline=... says what the others are tested against")
+        for row in wanted if is_typed and name != "compare" else ():
+            if row not in rows:
+                raise OptionError(f"{option}: the table has no row {row!r}; {suggestion(row, rows)}")
+
+
+def row_names(config: DictConfig, name: str) -> list[str]:
+    """Return the names of all rows that a command's table may have; none of compare.py, which makes them of options."""
+    if name == "compare":
+        return []
+    if name == "run":
+        return list(config.rows)
+    tables = [config.table] if name == "table" else [compose("table", [f"table=table{i}"]).table for i in (1, 2)]
+    return list(dict.fromkeys(str(row) for table in tables for rows in table.groups.values() for row in rows))
