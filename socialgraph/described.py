@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from numbers import Number
 
 
 class Described:
@@ -19,6 +20,6 @@ class Described:
             own = vars(kind).get("__init__")
             for name in inspect.signature(own).parameters if own else ():
                 value = getattr(self, name, ...)
-                if value is None or isinstance(value, bool | int | float | str):
+                if value is None or isinstance(value, Number | str):
                     options[name] = repr(value) if isinstance(value, str) else str(value)
         return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in options.items())})"

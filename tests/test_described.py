@@ -1,5 +1,6 @@
 """What a class of one's own prints, by which its graphs and scores are found again."""
 
+import numpy as np
 import pytest
 
 from socialgraph.edges import Pattern
@@ -31,6 +32,7 @@ class Near(Pattern):
         (Mine(4, like=Windows(8)), "Mine(size=4, name='a')"),  # what is no plain value is left out
         (Further(print, k=2), "Further(k=2, max_size=128, keep='strongest', share=0.5)"),
         (Near(reach=True), "Near(reach=True)"),
+        (Windows(np.int64(3), k=np.int64(2)), "Windows(size=3, before=0, after=0, k=2)"),
     ],
 )
 def test_options_are_printed(one, text):
