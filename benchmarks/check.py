@@ -22,7 +22,7 @@ from socialgraph.edges import DynamicCentrality, DynamicDistance, SocialEdges, S
 from socialgraph.partition import EdgeCircles, Windows
 
 #: word pieces of a document at most, and documents of a batch
-BATCHES = ((128, 1), (512, 1), (512, 8), (512, 32), (2048, 1), (2048, 8))
+BATCHES = ((128, 1), (512, 1), (512, 8), (512, 16), (512, 32), (2048, 1), (2048, 8))
 
 
 class OwnDistance(StaticDistance):

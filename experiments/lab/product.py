@@ -9,6 +9,7 @@ import hashlib
 import inspect
 import re
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,14 @@ def sources(config: DictConfig) -> dict[str, str]:
     """Return hashes of the files that define classes from outside the package: an edited class is another run."""
     recipe = OmegaConf.to_container(config.recipe, resolve=True)
     return {
-        name: hashlib.sha256(Path(inspect.getfile(get_object(name.removesuffix(BACKBONE)))).read_bytes()).hexdigest()
+        name: hashlib.sha256(Path(source(name.removesuffix(BACKBONE))).read_bytes()).hexdigest()
         for name in sorted({one["_target_"] for one in tables(recipe)})
         if "." in name and name.split(".")[0] != "socialgraph"
     }
+
+
+def source(name: str) -> str:
+    """Return the file that defines a class or function, or whose module has another thing that makes an object."""
+    made = get_object(name)
+    is_defined = isinstance(made, type) or inspect.isroutine(made)
+    return inspect.getfile(made if is_defined else import_module(name.rpartition(".")[0]))

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -44,6 +45,10 @@ def imported(name: str, *kinds: type, option: str = "") -> Callable[..., Any]:
     except OptionError as error:
         raise OptionError(f"{typed}: {error}") from error
     kind = getattr(there, attribute, None)
+    own = Path(*module.split(".")).with_suffix(".py")
+    known = getattr(there, "__file__", None) or "a part of Python"
+    if kind is None and own.exists() and own.resolve() != Path(known).resolve():
+        raise OptionError(f"{typed}: another module is called {module}, too ({known}): give {own} another name")
     if kind is None:
         classes = [item for item, value in vars(there).items() if isinstance(value, type)]
         raise OptionError(f"{typed}: {module} has no {attribute}; {suggestion(attribute, classes)}")

@@ -56,6 +56,13 @@ def test_what_is_mistyped_is_told(typed, told):
         spelled_out([typed])
 
 
+def test_a_file_called_as_a_module_that_is_there(tmp_path, monkeypatch):
+    (tmp_path / "statistics.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(OptionError, match=r"another module is called statistics, too \(.*\): give statistics.py"):
+        spelled_out(["partition=statistics.Mine"])
+
+
 #: what a file of one's own may hold, and what is told of it
 BROKEN_FILES = {
     "def f(:": r"invalid syntax \(own_broken.py, line 1\)",

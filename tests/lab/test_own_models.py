@@ -1,6 +1,7 @@
 """A model from outside the package is tried before anything is trained."""
 
 import hashlib
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from omegaconf import OmegaConf
 
 from socialgraph.errors import LawError, OptionError
 from socialgraph.nn import MaxP
+from socialgraph.partition import Windows
 
 
 class Sociable(MaxP):
@@ -77,7 +79,12 @@ def test_the_classes_of_a_row_are_tried_once(tiny_bert, tmp_path, monkeypatch):
     assert len(tried) == 1
 
 
+MADE = partial(Windows, 16)
+
+
 def test_an_edited_model_is_another_run():
     name = f"{__name__}.Sociable.from_backbone"
     digest = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
-    assert sources(OmegaConf.create({"recipe": {"model": {"_target_": name}}})) == {name: digest}
+    made = f"{__name__}.MADE"  # no class and no function: the file of its module counts
+    recipe = {"model": {"_target_": name}, "circles": {"_target_": made}}
+    assert sources(OmegaConf.create({"recipe": recipe})) == {name: digest, made: digest}
