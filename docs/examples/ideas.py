@@ -57,9 +57,6 @@ class RankedWindows(Partition):
         """Return which windows are read if they are among the best k, ``[C]``; ``place`` is 0 for the best one."""
         return place >= 0
 
-    def __repr__(self):
-        return f"{type(self).__name__}(k={self.k}, max_size={self.max_size})"
-
 
 class FriendWindows(RankedWindows):
     """Windows with friends who answer the query: to its own BM25 a window adds that of the windows it is friends with.
@@ -84,9 +81,6 @@ class FriendWindows(RankedWindows):
         lent = torch.where(one == other, 0.0, bm25[one] * between / whole[one])
         return self.own * bm25 + scatter(lent, other, dim_size=number, reduce="sum")
 
-    def __repr__(self):
-        return f"{type(self).__name__}(k={self.k}, max_size={self.max_size}, own={self.own})"
-
 
 class UndrawnWindows(RankedWindows):
     """Ranked windows that look at no friendship, so that no edge need be drawn."""
@@ -108,9 +102,6 @@ class LengthBudget(UndrawnWindows):
         windows = torch.bincount(document, minlength=batch_size)
         return place < ((windows * self.k + self.of - 1) // self.of)[document]
 
-    def __repr__(self):
-        return f"{type(self).__name__}(k={self.k}, max_size={self.max_size}, of={self.of})"
-
 
 class NearBest(UndrawnWindows):
     """A budget that follows the query: of the best k windows those that BM25 gives ``least`` of the best one's score.
@@ -126,9 +117,6 @@ class NearBest(UndrawnWindows):
         """Return it; see :class:`RankedWindows`."""
         best = scatter(score, document, dim_size=batch_size, reduce="max")
         return score >= self.least * best[document]
-
-    def __repr__(self):
-        return f"{type(self).__name__}(k={self.k}, max_size={self.max_size}, least={self.least})"
 
 
 class Cover(Partition):
@@ -194,9 +182,6 @@ class Cover(Partition):
         pair, times = torch.unique(window * max(words.numel(), 1) + word, return_counts=True)
         return pair // max(words.numel(), 1), pair % max(words.numel(), 1), times.double(), idf
 
-    def __repr__(self):
-        return f"{type(self).__name__}(k={self.k}, max_size={self.max_size}, step={self.step}, k1={self.k1})"
-
 
 class FriendSpans(Partition):
     """Friends who bring what stands around them: a friend circle's words, where they are densest, as whole spans.
@@ -243,6 +228,3 @@ class FriendSpans(Partition):
         order = order[torch.argsort(circle[order], stable=True)]
         stays = order[numbered(circle[order], leader.numel()) < size[circle[order]]].sort().values
         return torch.stack([node[stays], circle[stays]]), leader
-
-    def __repr__(self):
-        return f"{type(self).__name__}(k={self.k}, max_size={self.max_size}, reach={self.reach})"
