@@ -81,7 +81,8 @@ def check_splits(data: DictConfig, collection: Collection, dev: Split, tests: di
     Raises:
         InputError: no query of a split that is ranked has judgements.
     """
-    for name, split in {str(data.splits.dev): dev, **tests}.items():
+    measured = tests if data.queries.dev == 0 else {str(data.splits.dev): dev, **tests}
+    for name, split in measured.items():
         where, candidates = f"collection {collection.name}, split {name}", split.candidates or {}
         if not split.qrels:
             raise InputError(
