@@ -274,9 +274,10 @@ def special_tokens(name: str) -> tuple[int, int]:
     return tokenizer.cls_token_id, tokenizer.sep_token_id
 
 
-def has_bfloat16() -> bool:
-    """Whether the GPU, or without one the processor, computes in bfloat16; elsewhere it is slower than float32."""
-    if torch.cuda.is_available():
+def has_bfloat16(device: torch.device | str) -> bool:
+    """Whether a processor or GPU computes in bfloat16; elsewhere it is slower than float32, or not there."""
+    kind = torch.device(device).type
+    if kind == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
-    abilities = torch.cpu.get_capabilities()
+    abilities = torch.cpu.get_capabilities() if kind == "cpu" else {}
     return bool(abilities.get("avx512_bf16") or abilities.get("amx_bf16") or abilities.get("bf16"))

@@ -154,7 +154,7 @@ def device() -> str:
 
 def bf16(config: DictConfig) -> bool:
     """Tell whether to compute in bfloat16: "auto" where the hardware does."""
-    return has_bfloat16() if config.trainer.bf16 == "auto" else bool(config.trainer.bf16)
+    return has_bfloat16(device()) if config.trainer.bf16 == "auto" else bool(config.trainer.bf16)
 
 
 def train(

@@ -61,7 +61,7 @@ class DynamicCentrality(Centrality):
         self.backbone = backbone
         self.mode = mode
         self.top = top
-        self.bf16 = has_bfloat16() if bf16 == "auto" else bf16
+        self._bf16 = bf16
         self.cls, self.sep = special_tokens(backbone)
         bert = load_bert(backbone, segments=2)
         # Of the last layer only the attention's queries and keys are needed.
@@ -69,6 +69,11 @@ class DynamicCentrality(Centrality):
         bert.encoder.layer = bert.encoder.layer[:-1]
         self.bert = bert.eval().requires_grad_(False)
         self.last.requires_grad_(False)
+
+    @property
+    def bf16(self) -> bool:
+        """Whether BERT reads in bfloat16 on the device where it is."""
+        return has_bfloat16(self.last.key.weight.device) if self._bf16 == "auto" else bool(self._bf16)
 
     def train(self, mode: bool = True) -> DynamicCentrality:
         """Stay in evaluation mode: what weighs does not learn, and dropout would make weights random."""

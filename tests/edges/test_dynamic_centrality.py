@@ -88,9 +88,10 @@ def test_in_bfloat16_weights_are_nearly_the_same(tiny_bert):
 
 @pytest.mark.parametrize("has", [True, False])
 def test_bfloat16_is_taken_where_the_hardware_has_it(tiny_bert, monkeypatch, has):
-    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     monkeypatch.setattr("torch.cpu.get_capabilities", lambda: {"avx512_bf16": has})
-    assert f"bf16={has}" in repr(DynamicCentrality(tiny_bert[0], bf16="auto"))
+    pattern = DynamicCentrality(tiny_bert[0], bf16="auto")
+    assert f"bf16={has}" in repr(pattern)
+    assert "bf16=False" in repr(pattern.to("meta"))  # of which nothing is known
     with pytest.raises(OptionError, match="bf16 must be True, False or 'auto', got 1"):
         DynamicCentrality(tiny_bert[0], bf16=1)
 
