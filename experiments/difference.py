@@ -12,9 +12,9 @@ begin()
 
 EXAMPLES = """\
   python experiments/difference.py experiments/results/wtq/test socialformer-edge parade
-  python experiments/difference.py experiments/results/wtq/test without-inter-circle socialformer-edge --seeds 0 \\
-      --also experiments/results/wtq/test_bal             (the queries of both)
-  python experiments/difference.py experiments/results/fairytale/test \\
+  python experiments/difference.py experiments/results/wtq/test random-edges socialformer-edge --seeds 0 \\
+      --also experiments/results/fairytale/test           (the queries of both)
+  python experiments/difference.py experiments/results/fairytale/test/confirm \\
       untrained-whole-pages-and-first-passages untrained-random-whole-pages-and-first-passages \\
       --evidence ~/.cache/socialgraph/collections/fairytale --bounds 1024
   python experiments/difference.py experiments/results/wtq/test maxp bm25 --mixed    (the first one mixed with BM25)"""
