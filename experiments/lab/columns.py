@@ -62,9 +62,11 @@ def kind_columns(of: Comparison, kind: str, heading: str) -> list[Column]:
 
 
 def mixed_columns(of: Comparison, kind: str) -> list[Column]:
-    """Return the first measure of the mixtures of a kind of run with the first stage, and their weights."""
+    """Return the first measure of the mixtures of a kind of run with the first stage, and weights chosen on dev."""
     columns = kind_columns(of, f"{kind}_mixed", "+ BM25")
-    return [*columns, Column("weight", lambda line: weights(line.runs(kind)))] if columns else []
+    if not columns or of.config.data.queries.dev == 0:  # half and half
+        return columns
+    return [*columns, Column("weight", lambda line: weights(line.runs(kind)))]
 
 
 def difference_columns(of: Comparison) -> list[Column]:
