@@ -95,6 +95,7 @@ def test_a_folder_of_ones_own_with_other_pieces(tmp_path):
     value = json.loads((folder / "runs" / "socialformer.0.json").read_text())
     assert set(value["interpolated"]["measures"]["test"]["RR@10"]) == {"q-w4", "q-w5"}
     assert value["interpolated"]["weight"] == 0.5
+    assert "| + BM25 | RR@10 trained | + BM25 |" in (folder / "table.md").read_text()  # no weight was chosen
     first = json.loads((folder / "runs" / "ql-untrained.0.json").read_text())
     assert first["measures"]["RR@10"] == {"q-w4": 1.0, "q-w5": 1.0}
 

@@ -11,7 +11,7 @@ from typing import Any
 import scipy.stats
 
 from lab.comparison import Comparison, Line
-from socialgraph.ranking import TTest, paired_t_test
+from socialgraph.ranking import paired_t_test
 
 #: chance with which a difference that is there should be seen
 POWER = 0.8
@@ -62,9 +62,11 @@ def kind_columns(of: Comparison, kind: str, heading: str) -> list[Column]:
 
 
 def mixed_columns(of: Comparison, kind: str) -> list[Column]:
-    """Return the first measure of the mixtures of a kind of run with the first stage, and their weights."""
+    """Return the first measure of the mixtures of a kind of run with the first stage, and weights chosen on dev."""
     columns = kind_columns(of, f"{kind}_mixed", "+ BM25")
-    return [*columns, Column("weight", lambda line: weights(line.runs(kind)))] if columns else []
+    if not columns or of.config.data.queries.dev == 0:  # half and half
+        return columns
+    return [*columns, Column("weight", lambda line: weights(line.runs(kind)))]
 
 
 def difference_columns(of: Comparison) -> list[Column]:
@@ -88,7 +90,7 @@ def interval_columns(of: Comparison) -> list[Column]:
     """Return the interval of the first measure's difference from the reference."""
 
     def interval(line: Line) -> tuple[float, float] | None:
-        test = of.difference(line, of.measures[0])
+        test = of.gain(line)
         return None if test is None else test.interval
 
     return [
@@ -101,15 +103,12 @@ def interval_columns(of: Comparison) -> list[Column]:
 def gain_columns(of: Comparison) -> list[Column]:
     """Return the first measure's difference from the reference, in its own units, with its interval."""
 
-    def test(line: Line) -> TTest | None:
-        return of.difference(line, of.measures[0])
-
     def difference(line: Line) -> float | None:
-        tested = test(line)
-        return None if tested is None else tested.difference
+        test = of.gain(line)
+        return None if test is None else test.difference
 
     shown = "{0.difference:+.3f} ({0.interval[0]:+.3f} to {0.interval[1]:+.3f})".format
-    page = Column(f"Δ {of.measures[0]} (95 %)", test, shown, where="page")
+    page = Column(f"Δ {of.measures[0]} (95 %)", of.gain, shown, where="page")
     return [page, Column(f"Δ {of.measures[0]}", difference, where="csv"), *interval_columns(of)[1:]]
 
 
@@ -117,7 +116,7 @@ def power_columns(of: Comparison) -> list[Column]:
     """Return the smallest difference of the first measure that would be seen, and how many queries 0.05 would take."""
 
     def least(line: Line) -> float | None:
-        test = of.difference(line, of.measures[0])
+        test = of.gain(line)
         if test is None:
             return None
         # the interval is the t quantile wide; another 0.84 standard errors make it seen in four cases of five

@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+import numpy as np
+import numpy.typing as npt
+
 from socialgraph.backbone import load_tokenizer
 from socialgraph.data.collection import Collection, Document
 from socialgraph.data.files import decoded, numbered_lines
@@ -63,15 +66,20 @@ def evidence_of(name: str, collection: Collection, folder: str | Path) -> dict[s
 
 def pydocs_evidence(collection: Collection) -> dict[str, Evidence]:
     """Return where each question's docstring stands in its module: query ids are the names that stand before it."""
-    size = Tokens(COUNTED_BY).whole_length
-    places = {}
+    size, tokenizer = Tokens(COUNTED_BY).whole_length, load_tokenizer(COUNTED_BY)
+    places: dict[str, Evidence] = {}
+    starts: dict[
+        str, npt.NDArray[np.int64]
+    ] = {}  # document -> the characters at which its pieces start
     for split in collection.splits.values():
         for query_id, grades in split.qrels.items():
             document_id = next(iter(grades))
             text = collection.documents[document_id].text
             place = docstring(query_id, text)
             if place is not None:
-                before = size(text[: place[0]])
+                if document_id not in starts:  # a module is split into word pieces once, not before each of its names
+                    starts[document_id] = np.array([start for start, _ in _offsets(tokenizer, text)])
+                before = int(np.searchsorted(starts[document_id], place[0]))
                 places[query_id] = Evidence(document_id, before, before + max(1, size(text[place[0] : place[1]])))
     return places
 

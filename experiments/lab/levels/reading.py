@@ -83,7 +83,7 @@ def read(run: Run, tasks: Tasks) -> Outcome:
         "newly_read": max(scored.new for scored in readers.values()),
         **{f"{name}_seconds": spent[name] for name in readers},
     }
-    return Outcome(recipe.name, {next(iter(task.tests)): test}, seconds=seconds, also=also)
+    return Outcome(recipe.name, {task.test_name: test}, seconds=seconds, also=also)
 
 
 def questions(run: Run, task: Task) -> Split:
@@ -92,7 +92,7 @@ def questions(run: Run, task: Task) -> Split:
     Raises:
         InputError: there is none.
     """
-    name, data = next(iter(task.tests)), run.config.data
+    name, data = task.test_name, run.config.data
     asked = sampled(task.collection[name], run.amount, data.depth, answerable=True, skipped=run.skipped)
     if not asked.queries:
         more = f" behind the first {run.skipped} (levels.reading.skipped)" if run.skipped else ""
