@@ -133,9 +133,8 @@ def main() -> None:
 
 def training(collection):
     """Return the pairs of some training steps."""
-    split = collection["train"]
-    groups = TrainingGroups(split, BATCHES, negatives=3)
-    return [[(g.query_id, split.queries[g.query_id], document) for document in g.document_ids] for g in groups]
+    groups = TrainingGroups(collection["train"], BATCHES, negatives=3)
+    return [[(group.query_id, group.query, document) for document in group.document_ids] for group in groups]
 
 
 def reranking(collection, tokens):
@@ -147,8 +146,7 @@ def reranking(collection, tokens):
         zip(collection.documents, tokens.lengths(list(collection.documents), collection.documents), strict=True)
     )
     pairs.sort(key=lambda pair: -lengths[pair[2]])
-    cut = batches([lengths[pair[2]] for pair in pairs], BUDGET)
-    return [pairs[one.start : one.stop] for one in islice(cut, BATCHES)]
+    return list(islice(batches(pairs, lambda pair: lengths[pair[2]], BUDGET), BATCHES))
 
 
 def watched(builder):

@@ -11,10 +11,10 @@ from omegaconf import DictConfig
 
 from lab.comparison import Comparison, Line
 from lab.files import write_figure, write_text
-from lab.report import csv_text, markdown_line
+from lab.report import csv_text, markdown_head, markdown_line
 from lab.task import Task
 from socialgraph.data import Collection, Tokens
-from socialgraph.data.evidence import evidence_of, read_flags
+from socialgraph.data.evidence import read_flags
 from socialgraph.inspect.by_length import Bucket, draw_by_length, measures_by_length
 
 #: systems that a figure holds; of more, those in ``drawn``
@@ -39,8 +39,7 @@ def write_sections(of: Comparison, run: DictConfig, task: Task, split: str, fold
     sections = sections_of(of, run, task, split, names)
     for section in sections:
         text += [f"## {section.title}: {measure}", ""]
-        text.append(markdown_line(["Model", *(f"{b.name} ({len(b.queries)})" for b in section.buckets)]))
-        text.append(f"|---|{'---:|' * len(section.buckets)}")
+        text += markdown_head(["Model", *(f"{bucket.name} ({len(bucket.queries)})" for bucket in section.buckets)])
         for name in names.values():
             means = [bucket.means.get(name) for bucket in section.buckets]
             text.append(markdown_line([name, *("-" if mean is None else f"{mean:.4f}" for mean in means)]))
@@ -74,8 +73,7 @@ def sections_of(of: Comparison, run: DictConfig, task: Task, split: str, names: 
     measured = {names[line.row.name]: line.measures()[of.measures[0]] for line in of.lines}
     queries = list(next(iter(measured.values())))
     relevant = {query: task.collection[split].relevant(query) for query in queries}
-    folder = run.data.get("path", ".")
-    evidence, flags = evidence_of(run.data.label, task.collection, folder), read_flags(folder)
+    evidence, flags = task.evidence(run.data), read_flags(run.data.get("path", "."))
     starts = {q: evidence[q].start for q in queries if q in evidence and evidence[q].document_id in relevant[q]}
     lengths = lengths_of(relevant, task.collection, of.config.backbone)
     anchored = {query: int(flags[query]) for query in queries if query in flags}

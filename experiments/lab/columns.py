@@ -11,7 +11,7 @@ from typing import Any
 import scipy.stats
 
 from lab.comparison import Comparison, Line
-from socialgraph.ranking import TTest, paired_t_test
+from socialgraph.ranking import paired_t_test
 
 #: chance with which a difference that is there should be seen
 POWER = 0.8
@@ -90,7 +90,7 @@ def interval_columns(of: Comparison) -> list[Column]:
     """Return the interval of the first measure's difference from the reference."""
 
     def interval(line: Line) -> tuple[float, float] | None:
-        test = of.difference(line, of.measures[0])
+        test = of.gain(line)
         return None if test is None else test.interval
 
     return [
@@ -103,15 +103,12 @@ def interval_columns(of: Comparison) -> list[Column]:
 def gain_columns(of: Comparison) -> list[Column]:
     """Return the first measure's difference from the reference, in its own units, with its interval."""
 
-    def test(line: Line) -> TTest | None:
-        return of.difference(line, of.measures[0])
-
     def difference(line: Line) -> float | None:
-        tested = test(line)
-        return None if tested is None else tested.difference
+        test = of.gain(line)
+        return None if test is None else test.difference
 
     shown = "{0.difference:+.3f} ({0.interval[0]:+.3f} to {0.interval[1]:+.3f})".format
-    page = Column(f"Δ {of.measures[0]} (95 %)", test, shown, where="page")
+    page = Column(f"Δ {of.measures[0]} (95 %)", of.gain, shown, where="page")
     return [page, Column(f"Δ {of.measures[0]}", difference, where="csv"), *interval_columns(of)[1:]]
 
 
@@ -119,7 +116,7 @@ def power_columns(of: Comparison) -> list[Column]:
     """Return the smallest difference of the first measure that would be seen, and how many queries 0.05 would take."""
 
     def least(line: Line) -> float | None:
-        test = of.difference(line, of.measures[0])
+        test = of.gain(line)
         if test is None:
             return None
         # the interval is the t quantile wide; another 0.84 standard errors make it seen in four cases of five

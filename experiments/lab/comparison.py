@@ -114,12 +114,15 @@ class Comparison:
         """Query -> what makes it dependent on others, where the runs say so."""
         return self.lines[0].seeds[0].get("clusters") if self.lines else None
 
-    def difference(self, line: Line, measure: str) -> TTest | None:
-        """Return a line's difference from the reference; None for the reference, or where nothing can be tested."""
-        theirs = self.by_name.get(self.to)
-        if theirs is None or theirs is line or len(line.measures()[measure]) < 2:
+    def gain(self, line: Line) -> TTest | None:
+        """Return a line's difference from the reference in the first measure.
+
+        None for the reference, or where nothing can be tested.
+        """
+        first, theirs = self.measures[0], self.by_name.get(self.to)
+        if theirs is None or theirs is line or len(line.measures()[first]) < 2:
             return None
-        return paired_t_test(line.measures()[measure], theirs.measures()[measure], self.clusters)
+        return paired_t_test(line.measures()[first], theirs.measures()[first], self.clusters)
 
     def label(self, name: str) -> str:
         """Return what a row is called."""

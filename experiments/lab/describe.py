@@ -48,7 +48,7 @@ def try_graph(run: Run, tasks: Tasks) -> None:
     recipe = Recipe(run.config.recipe)
     if run.finished() is None and not recipe.is_first_stage:
         task = tasks.of(run.config)
-        recipe.builder(run.config, task)(sampled_pairs(next(iter(task.tests.values())), 1))
+        recipe.builder(run.config, task)(sampled_pairs(task.test, 1))
 
 
 def sampled_pairs(split: Split, amount: int) -> list[Pair]:
@@ -73,12 +73,11 @@ def graph_seconds(builder: GraphBuilder, pairs: Sequence[Pair], token_budget: in
 
 
 def in_batches(builder: GraphBuilder, pairs: Sequence[Pair], token_budget: int) -> Iterator[list[Pair]]:
-    """Yield all pairs, the longest documents first, as many at once as the budget of word pieces allows."""
+    """Return all pairs, the longest documents first, as many at once as the budget of word pieces allows."""
     documents = [document for _, _, document in pairs]
     length = dict(zip(documents, builder.tokens.lengths(documents, builder.documents), strict=True))
     ordered = sorted(pairs, key=lambda pair: -length[pair[2]])
-    for part in batches([length[document] for _, _, document in ordered], token_budget):
-        yield ordered[part.start : part.stop]
+    return batches(ordered, lambda pair: length[pair[2]], token_budget)
 
 
 def drawn(

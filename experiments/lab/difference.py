@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from statistics import fmean
 
 from lab.comparison import mixed, per_query
-from lab.report import markdown_line
+from lab.report import markdown_head, markdown_line
 from lab.store import Store
 from socialgraph.data.evidence import read_evidence
 from socialgraph.errors import InputError
@@ -30,8 +30,7 @@ def table(chosen: argparse.Namespace) -> str:
     first, second = (values_of(chosen, row) for row in (chosen.row, chosen.other))
     document = documents_asked(chosen)
     lines = [
-        f"| {chosen.measure} | queries | {chosen.row} | {chosen.other} | difference | 95 % interval | p |",
-        "|---|---:|---:|---:|---:|---:|---:|",
+        *markdown_head([chosen.measure, "queries", chosen.row, chosen.other, "difference", "95 % interval", "p"]),
         line("all", first, second, paired_t_test(first, second, document)),
     ]
     if chosen.evidence is not None:

@@ -114,13 +114,13 @@ def execute_job(runs: Sequence[Run], config: DictConfig) -> None:
 
 def execute(run: Run, tasks: Tasks, prefix: str = "") -> None:
     """Execute a run, or go on with it where it was killed; unless it is finished, or another process is at it."""
-    folder = next(iter(run.folders.values())) / ".unfinished" / run.name
+    folder = run.folder / ".unfinished" / run.name
     with locked(folder) as is_mine:
         if not is_mine:
             log.info("%s%s: another process is at it", prefix, run.name)
             return
         reason = processes.from_first(run.reason())
-        unfinished = Unfinished(folder, {"splits": list(run.folders), **run.identities[next(iter(run.folders))]})
+        unfinished = Unfinished(folder, {"splits": list(run.folders), **next(iter(run.identities.values()))})
         if reason is not None:
             if reason != "new":
                 log.info("%s%s: %s; again", prefix, run.name, reason)
@@ -169,11 +169,11 @@ def train_and_rank(run: Run, recipe: Recipe, task: Task, unfinished: Unfinished)
     training = None
     if learns(config):
         groups = TrainingGroups(task.train, config.trainer.groups, config.trainer.negatives, config.seed)
-        training = unfinished.trained(model, lambda: train(config, task, model, builder, groups, unfinished.training))
+        training = unfinished.trained(model, lambda: train(config, model, builder, groups, unfinished.training))
         log.info("%s: trained on %s in %.0f s", recipe.name, counted(len(groups), "group"), training.seconds)
         if run.keep_model:
             ranker = recipe.ranker(config, model, builder, groups, task, training.log)
-            unfinished.keep_model(ranker, next(iter(run.folders.values())) / "models" / file_name(run.name))
+            unfinished.keep_model(ranker, run.folder / "models" / file_name(run.name))
     dev_name, ranked = config.data.splits.dev, {}
     for split, queries in {dev_name: task.dev, **task.tests}.items():
         ranked[split] = rerank(config, queries, model, builder, unfinished.journal(split))
@@ -181,7 +181,7 @@ def train_and_rank(run: Run, recipe: Recipe, task: Task, unfinished: Unfinished)
     outcome = Outcome(recipe.name, {name: ranked[name] for name in task.tests}, ranked[dev_name], training, size)
     outcome.memory = memory.read()
     if run.described:
-        outcome.also = describe_graphs(config, builder, next(iter(task.tests.values())), run.described)
+        outcome.also = describe_graphs(config, builder, task.test, run.described)
     return outcome
 
 

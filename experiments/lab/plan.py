@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import copy
+import hashlib
+import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from hydra import compose
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
+from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
@@ -22,7 +26,9 @@ from lab.overrides import latest, subject
 from lab.store import Store
 from lab.task import test_splits
 from socialgraph.errors import OptionError
+from socialgraph.ranker.files import tables
 from socialgraph.ranking.identity import LOGGING
+from socialgraph.recipes.classes import BACKBONE
 from socialgraph.recipes.typed import refuse_empty_tables
 
 
@@ -59,6 +65,11 @@ class Run:
         """What its files are called."""
         name = f"{self.row.name}{'-' if self.kind else ''}{self.kind}.{self.seed}"
         return file_name(name, also=",=")  # a row may be called partition=edge,partition.k=2
+
+    @property
+    def folder(self) -> Path:
+        """Folder of its results on the first test split; trained models, and what is unfinished, lie there too."""
+        return next(iter(self.folders.values()))
 
     def stored(self) -> dict[str, tuple[dict[str, Any] | None, str]]:
         """Return, for each test split, what is stored of it, and why it must be executed if nothing is."""
@@ -132,6 +143,23 @@ def identity(config: DictConfig, split: str | None = None) -> dict[str, Any]:
     if split is not None:
         kept["data"]["splits"]["test"] = split
     return kept
+
+
+def sources(config: DictConfig) -> dict[str, str]:
+    """Return hashes of the files that define classes from outside the package: an edited class is another run."""
+    recipe = OmegaConf.to_container(config.recipe, resolve=True)
+    return {
+        name: hashlib.sha256(Path(source(name.removesuffix(BACKBONE))).read_bytes()).hexdigest()
+        for name in sorted({one["_target_"] for one in tables(recipe)})
+        if "." in name and name.split(".")[0] != "socialgraph"
+    }
+
+
+def source(name: str) -> str:
+    """Return the file that defines a class or function, or whose module has another thing that makes an object."""
+    made = get_object(name)
+    is_defined = isinstance(made, type) or inspect.isroutine(made)
+    return inspect.getfile(made if is_defined else import_module(name.rpartition(".")[0]))
 
 
 def table_rows(config: DictConfig) -> list[Row]:

@@ -14,7 +14,7 @@ from scipy.optimize import isotonic_regression
 from lab.comparison import Comparison, Line
 from lab.files import write_figure
 from lab.plan import Run
-from lab.product import OPEN
+from lab.product import label_of
 from lab.recipe import Recipe
 from lab.task import Tasks
 from socialgraph.inspect import draw
@@ -34,7 +34,7 @@ def draw_graph(run: Run, tasks: Tasks, path: Path) -> None:
     if run.config.recipe.circles is None or not processes.is_first():
         return
     task = tasks.of(run.config)
-    test = next(iter(task.tests.values()))
+    test = task.test
     builder = Recipe(run.config.recipe).builder(run.config, task)
     builder.keep_edges = True  # a picture shows them
     query_id, scores = next(iter((test.candidates or {}).items()))
@@ -95,7 +95,7 @@ def without_k(line: Line) -> tuple[str, str | None]:
     """Return what a line is called without its number of circles, and that number."""
     options = dict(line.row.beside["options"])
     k = options.pop("k", options.pop("partition.k", None))
-    return ", ".join(value if key in OPEN else f"{key}={value}" for key, value in options.items()) or "circles", k
+    return label_of(options) or "circles", k
 
 
 def quality_and_sequences(of: Comparison) -> Figure | None:

@@ -5,24 +5,16 @@ Hydra's own sweeper reads the values and combines them; here a class of the user
 
 from __future__ import annotations
 
-import hashlib
-import inspect
 import re
-from collections.abc import Sequence
-from importlib import import_module
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.utils import get_object
-from omegaconf import DictConfig, OmegaConf
 
 from lab.overrides import OPEN, overrides
 from lab.plan import Row
 from socialgraph.errors import OptionError
-from socialgraph.ranker.files import tables
-from socialgraph.recipes.classes import BACKBONE
 
 
 def product_rows(varied: Sequence[str], fixed: Sequence[str]) -> list[Row]:
@@ -51,11 +43,16 @@ def product_rows(varied: Sequence[str], fixed: Sequence[str]) -> list[Row]:
             Row(
                 re.sub(r"[^\w.,=-]+", "-", ",".join(f"{key}={value}" for key, value in values.items())),
                 tuple(override for key, value in pairs for override in overrides(key, value)),
-                ", ".join(value if key in OPEN else f"{key}={value}" for key, value in values.items()),
+                label_of(values),
                 beside={"options": values},
             )
         )
     return rows
+
+
+def label_of(options: Mapping[str, str]) -> str:
+    """Return what a row of these options is called; a partition or edges go without the option's name."""
+    return ", ".join(value if key in OPEN else f"{key}={value}" for key, value in options.items())
 
 
 def compared_rows(varied: Sequence[str], beside: Sequence[str], fixed: Sequence[str]) -> list[Row]:
@@ -85,20 +82,3 @@ def baseline_of(rows: Sequence[Row], named: Any) -> Row:
             return row
     there = "; ".join(row.label for row in rows)
     raise OptionError(f"baseline={','.join(values)} is not among what is compared: {there}")
-
-
-def sources(config: DictConfig) -> dict[str, str]:
-    """Return hashes of the files that define classes from outside the package: an edited class is another run."""
-    recipe = OmegaConf.to_container(config.recipe, resolve=True)
-    return {
-        name: hashlib.sha256(Path(source(name.removesuffix(BACKBONE))).read_bytes()).hexdigest()
-        for name in sorted({one["_target_"] for one in tables(recipe)})
-        if "." in name and name.split(".")[0] != "socialgraph"
-    }
-
-
-def source(name: str) -> str:
-    """Return the file that defines a class or function, or whose module has another thing that makes an object."""
-    made = get_object(name)
-    is_defined = isinstance(made, type) or inspect.isroutine(made)
-    return inspect.getfile(made if is_defined else import_module(name.rpartition(".")[0]))

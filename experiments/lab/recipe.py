@@ -23,15 +23,14 @@ from socialgraph.data import GraphBuilder, Split, TrainingGroups, WeightCache
 from socialgraph.edges import SocialEdges
 from socialgraph.edges.sampler_laws import checked_edges
 from socialgraph.errors import OptionError, is_own
-from socialgraph.nn.hub_ranker import HubRanker
 from socialgraph.partition import Partition
 from socialgraph.ranker import Ranker
 from socialgraph.ranking import processes
-from socialgraph.ranking.checkpoints import last_whole, step
 from socialgraph.ranking.journal import finished as finished_batches
+from socialgraph.ranking.training.checkpoints import last_whole, step
 from socialgraph.recipes.build import PARTS, Parts, build, build_named
 from socialgraph.recipes.compose import merged, taken
-from socialgraph.recipes.stages import stages
+from socialgraph.recipes.stages import enter, stages
 from socialgraph.testing import check_model, check_partition, check_pattern
 from socialgraph.testing.documents import hard_documents
 
@@ -141,9 +140,7 @@ def check_training(recipe: Recipe, config: DictConfig) -> None:
     if config.recipe.training is None:
         return
     for stage in config.recipe.stages or ():
-        if not isinstance(model, HubRanker):
-            raise OptionError(f"recipe.stages: {type(model).__name__} has no stages of training, got {stage!r}")
-        model.enter(stage)
+        enter(model, stage)
     check_arguments(config)
 
 
@@ -158,9 +155,8 @@ def bf16(config: DictConfig) -> bool:
 
 
 def train(
-    config: DictConfig, task: Task, model: torch.nn.Module, builder: GraphBuilder, groups: TrainingGroups,
-    folder: Path,
-) -> Training:  # fmt: skip
+    config: DictConfig, model: torch.nn.Module, builder: GraphBuilder, groups: TrainingGroups, folder: Path
+) -> Training:
     """Train the model, stage by stage where the recipe has stages; checkpoints go to the folder."""
     recipe = config.recipe
     history: list[dict[str, Any]] = []
@@ -169,11 +165,13 @@ def train(
     for stage, part in stages(recipe.stages, len(groups)):
         place, start = folder / file_name(stage) if stage else folder, time.perf_counter()
         before = last_whole(place)
+        enter(model, stage)
         lines = ranking.train(
-            model, builder, Subset(groups, part), task.train.queries, place,
-            loss=recipe.training.loss, head_learning_rate=recipe.training.head_learning_rate, stage=stage,
-            resume=True, bf16=bf16(config), use_cpu=builder.device.type == "cpu", seed=config.seed,
-            **divided(arguments, processes.count()), **saving(config.trainer.save_every),
+            model, builder, Subset(groups, part), place,
+            loss=recipe.training.loss, head_learning_rate=recipe.training.head_learning_rate, resume=True,
+            bf16=bf16(config), use_cpu=builder.device.type == "cpu", seed=config.seed,
+            save_strategy="steps" if config.trainer.save_every else "no", save_steps=config.trainer.save_every or 1,
+            **divided(arguments, processes.count()),
         )  # fmt: skip
         history += [{"stage": stage, **line} if stage else line for line in lines]
         seconds += whole_time(time.perf_counter() - start, 0 if before is None else step(before), lines[-1]["step"])
@@ -183,11 +181,6 @@ def train(
 def whole_time(seconds: float, first: int, last: int) -> float:
     """Return what all steps would have taken at the pace of those after ``first``; nothing, if there were none."""
     return seconds * last / (last - first) if last > first else 0.0
-
-
-def saving(every: int) -> dict[str, Any]:
-    """Return the library's arguments for a checkpoint every so many steps; 0: none."""
-    return {"save_strategy": "steps", "save_steps": every} if every else {"save_strategy": "no"}
 
 
 def divided(arguments: dict[str, Any], among: int) -> dict[str, Any]:

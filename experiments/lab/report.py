@@ -117,11 +117,10 @@ class Report:
         """Return the table as Markdown."""
         if not self.lines:
             return "No row is finished.\n"
-        columns, rest = self.on_page, len(self.on_page) - 1
-        text = [markdown_line(column.heading for column in columns), f"|---|{'---:|' * rest}"]
+        text = markdown_head([column.heading for column in self.on_page])
         for group, lines in groupby(self.lines, lambda line: line.row.group):
-            text += [f"| **{group}** |{' |' * rest}"] if group else []
-            text += [markdown_line(column.text(line, " †") for column in columns) for line in lines]
+            text += [f"| **{group}** |{' |' * (len(self.on_page) - 1)}"] if group else []
+            text += [markdown_line(column.text(line, " †") for column in self.on_page) for line in lines]
         return "\n".join([*text, "", self.notes()]) + "\n"
 
     def latex(self) -> str:
@@ -143,6 +142,11 @@ class Report:
         columns = [*named, *(column for column in self.columns if column.where != "page")]
         cells = ([column.value(line) for column in columns] for line in self.lines)
         return csv_text([column.heading for column in columns], cells)
+
+
+def markdown_head(headings: Sequence[str]) -> list[str]:
+    """Return the first lines of a table in Markdown: names on the left, numbers on the right."""
+    return [markdown_line(headings), f"|---|{'---:|' * (len(headings) - 1)}"]
 
 
 def markdown_line(cells: Iterable[str]) -> str:

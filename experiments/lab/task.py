@@ -13,6 +13,7 @@ from socialgraph import ranking
 from socialgraph.data import Collection, Split, TermStatistics, Tokens, read_run
 from socialgraph.data.collection import Run as Ranking
 from socialgraph.data.collection import hash_fraction, ranked
+from socialgraph.data.evidence import Evidence, evidence_of
 from socialgraph.errors import InputError, OptionError
 from socialgraph.ranking import Retriever
 from socialgraph.recipes.build import build_named
@@ -28,8 +29,21 @@ class Task:
     train: Split
     dev: Split
     tests: dict[str, Split]
-    first_stage: str  # what the candidates' source is called
     read: dict[Any, tuple[Tokens, TermStatistics]] = field(default_factory=dict)
+
+    @property
+    def test_name(self) -> str:
+        """Name of the first test split, of which circles are described and pictures drawn."""
+        return next(iter(self.tests))
+
+    @property
+    def test(self) -> Split:
+        """The first test split."""
+        return self.tests[self.test_name]
+
+    def evidence(self, data: DictConfig) -> dict[str, Evidence]:
+        """Return where the evidence of each question stands, as far as it is known."""
+        return evidence_of(data.label, self.collection, data.get("path", "."))
 
     def texts(self, backbone: str, document_length: int, query_length: int) -> tuple[Tokens, TermStatistics]:
         """Return the word pieces of all texts and their statistics; each combination is read once."""
@@ -61,18 +75,17 @@ def load_task(data: DictConfig) -> Task:
     retriever = None if data.retriever is None else made(data.retriever, "data.retriever", Retriever)
     for split, path in data.runs.items():
         collection = collection.with_candidates(split, read_run(path))
-    names = test_splits(data)
-    given = collection[names[0]].has_candidates
     bare = [name for name, split in collection.splits.items() if not split.has_candidates]
     if retriever is None and bare:
         raise OptionError(f"data.retriever is null, but {collection.name} has no candidates for {', '.join(bare)}")
     collection = ranking.retrieve_candidates(collection, retriever, data.depth)
     answerable = data.queries.get("found", False)
     dev = sampled(collection[data.splits.dev], data.queries.dev, data.depth, answerable)
-    tests = {name: sampled(collection[name], data.queries.test, data.depth, answerable) for name in names}
-    first_stage = "first stage" if given else type(retriever).__name__
+    tests = {
+        name: sampled(collection[name], data.queries.test, data.depth, answerable) for name in test_splits(data)
+    }  # fmt: skip
     check_splits(data, collection, dev, tests)
-    return Task(collection, collection[data.splits.train], dev, tests, first_stage)
+    return Task(collection, collection[data.splits.train], dev, tests)
 
 
 def check_splits(data: DictConfig, collection: Collection, dev: Split, tests: dict[str, Split]) -> None:

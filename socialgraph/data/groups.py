@@ -19,6 +19,7 @@ class Group(NamedTuple):
     """A query and its documents, the relevant one first."""
 
     query_id: str
+    query: str
     document_ids: list[str]
 
 
@@ -50,6 +51,7 @@ class TrainingGroups(torch.utils.data.Dataset[Group]):
         self.seed = seed
         self._epoch = -1
         self._permutation = np.empty(0, np.int64)
+        self.queries = split.queries
         self.positives: dict[str, list[str]] = {}
         self.others: dict[str, list[str]] = {}
         for query_id in split.queries:
@@ -84,7 +86,7 @@ class TrainingGroups(torch.utils.data.Dataset[Group]):
         positive = self.positives[query_id][draw.integers(len(self.positives[query_id]))]
         others = self.others[query_id]
         chosen = draw.choice(len(others), min(self.negatives, len(others)), replace=False)
-        return Group(query_id, [positive, *(others[i] for i in chosen)])
+        return Group(query_id, self.queries[query_id], [positive, *(others[i] for i in chosen)])
 
     def _order(self, epoch: int) -> npt.NDArray[np.int64]:
         """Return the order of the queries in an epoch; the last one is kept, as groups are read one after another."""
@@ -99,16 +101,14 @@ class GroupCollator:
 
     Args:
         builder: builds graphs.
-        queries: query id -> text.
     """
 
-    def __init__(self, builder: GraphBuilder, queries: dict[str, str]) -> None:
+    def __init__(self, builder: GraphBuilder) -> None:
         self.builder = builder
-        self.queries = queries
 
     def __call__(self, groups: Sequence[Group]) -> dict[str, Any]:
         """Return ``graph`` (a batch), ``group [B]`` (of each document), ``relevant [B]`` (bool) and ``groups``."""
-        pairs = [(g.query_id, self.queries[g.query_id], document) for g in groups for document in g.document_ids]
+        pairs = [(group.query_id, group.query, document) for group in groups for document in group.document_ids]
         sizes = torch.tensor([len(g.document_ids) for g in groups])
         relevant = torch.zeros(len(pairs), dtype=torch.bool)
         relevant[sizes.cumsum(0) - sizes] = True

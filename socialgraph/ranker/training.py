@@ -17,7 +17,7 @@ from torch.utils.data import Subset
 from socialgraph import ranking
 from socialgraph.data import Collection, TrainingGroups
 from socialgraph.errors import OptionError
-from socialgraph.recipes.stages import stages
+from socialgraph.recipes.stages import enter, stages
 
 if TYPE_CHECKING:
     from socialgraph.ranker import Ranker
@@ -49,9 +49,10 @@ def fit(
     log: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() if folder is None else nullcontext(folder) as place:
         for stage, part in stages(ranker.recipe["stages"], len(drawn)):
+            enter(ranker.model, stage)
             log += ranking.train(
-                ranker.model, builder, Subset(drawn, part), split.queries, Path(place) / (stage or ""),  # type: ignore[arg-type]
-                loss=training["loss"], head_learning_rate=training["head_learning_rate"], stage=stage,
+                ranker.model, builder, Subset(drawn, part), Path(place) / (stage or ""),  # type: ignore[arg-type]
+                loss=training["loss"], head_learning_rate=training["head_learning_rate"],
                 resume=folder is not None, dev=dev, seed=seed, use_cpu=ranker.device.type == "cpu",
                 **{**training["arguments"], **options},
             )  # fmt: skip

@@ -10,7 +10,8 @@ from socialgraph.ranking.evaluate import Evaluation, TTest, evaluate, holm, pair
 from socialgraph.ranking.first_stage import BM25, QueryLikelihood, Retriever, retrieve_candidates
 from socialgraph.ranking.identity import differences
 from socialgraph.ranking.interpolate import choose_weight, interpolate
-from socialgraph.ranking.losses import (
+from socialgraph.ranking.rerank import rerank
+from socialgraph.ranking.training.losses import (
     LOSSES,
     binary_cross_entropy,
     listwise_cross_entropy,
@@ -18,15 +19,14 @@ from socialgraph.ranking.losses import (
     pairwise_hinge,
     ranknet,
 )
-from socialgraph.ranking.rerank import rerank
 from socialgraph.ranking.vectors.encode import encode_collection
 from socialgraph.ranking.vectors.rerank_stored import rerank_stored
 from socialgraph.ranking.vectors.vector_store import VectorStore
 
 if TYPE_CHECKING:
-    from socialgraph.ranking.dev import Dev
-    from socialgraph.ranking.trainer import RankingTrainer
-    from socialgraph.ranking.training import train
+    from socialgraph.ranking.training.dev import Dev
+    from socialgraph.ranking.training.train import train
+    from socialgraph.ranking.training.trainer import RankingTrainer
 
 __all__ = [
     "BM25",
@@ -56,7 +56,7 @@ __all__ = [
     "train",
 ]
 
-_LATER = {"Dev": "dev", "RankingTrainer": "trainer", "train": "training"}
+_LATER = {"Dev": "training.dev", "RankingTrainer": "training.trainer", "train": "training.train"}
 
 
 def __getattr__(name: str) -> Any:

@@ -86,7 +86,7 @@ def rerank(
     lengths = _lengths(builder, request.candidates)
     # longest first: what does not fit in memory shows at once
     pairs = sorted(request.pairs(), key=lambda pair: -lengths[pair[2]])
-    cut = [pairs[batch.start : batch.stop] for batch in batches([lengths[pair[2]] for pair in pairs], token_budget)]
+    cut = list(batches(pairs, lambda pair: lengths[pair[2]], token_budget))
     model.eval()
     identity = {}
     if journal is not None:
@@ -296,13 +296,16 @@ def best_first(scores: dict[str, float]) -> dict[str, float]:
     return {document: scores[document] for document in ranked(scores)}
 
 
-def batches(lengths: Sequence[int], budget: int) -> Iterator[range]:
-    """Cut a row of items into ranges whose lengths sum to at most ``budget``; each holds an item at least."""
-    start, total = 0, 0
-    for place, length in enumerate(lengths):
-        if place > start and total + length > budget:
-            yield range(start, place)
-            start, total = place, 0
-        total += length
-    if lengths:
-        yield range(start, len(lengths))
+def batches(items: Sequence[T], length: Callable[[T], int], budget: int) -> Iterator[list[T]]:
+    """Cut a row of items into parts whose lengths sum to at most ``budget``; each holds an item at least."""
+    part: list[T] = []
+    total = 0
+    for item in items:
+        size = length(item)
+        if part and total + size > budget:
+            yield part
+            part, total = [], 0
+        part.append(item)
+        total += size
+    if part:
+        yield part

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+import torch
+
+from socialgraph.errors import OptionError
+
 
 def stages(shares: Mapping[str, float] | None, groups: int) -> Iterator[tuple[str | None, range]]:
     """Yield each stage of training with its groups: consecutive, by its share, one group at least.
@@ -21,3 +25,17 @@ def stages(shares: Mapping[str, float] | None, groups: int) -> Iterator[tuple[st
         first = min(first, groups - 1)
         yield str(stage), range(first, max(first + 1, last))
         before += share
+
+
+def enter(model: torch.nn.Module, stage: str | None) -> None:
+    """Let a model begin a stage of training; without a name it stays in the one that it is in.
+
+    Raises:
+        OptionError: the model has no stages, or none of this name.
+    """
+    if stage is None:
+        return
+    begin = getattr(model, "enter", None)
+    if begin is None:
+        raise OptionError(f"recipe.stages: {type(model).__name__} has no stages of training, got {stage!r}")
+    begin(stage)

@@ -8,8 +8,7 @@ import pytest
 import torch
 from commands import composed_from, configuration
 from lab import execute
-from lab.plan import Row, composed, named_run
-from lab.product import sources
+from lab.plan import Row, composed, named_run, sources
 from lab.recipe import Recipe, check_training
 from omegaconf import OmegaConf
 

@@ -50,8 +50,8 @@ def life(bert, run):
     model.load_state_dict(load_file(bert / "start.safetensors"))
     logs = []
     for stage in model.stages:
-        folder = run / stage
-        logs.append(train(model, builder, groups, split.queries, folder, stage=stage, resume=True, **OPTIONS))
+        model.enter(stage)
+        logs.append(train(model, builder, groups, run / stage, resume=True, **OPTIONS))
     save_model(model, str(run / "end.safetensors"))
     (run / "log.json").write_text(json.dumps([[what_repeats(line) for line in log] for log in logs]))
 

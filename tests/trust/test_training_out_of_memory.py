@@ -56,7 +56,7 @@ def test_too_little_memory_on_a_gpu(tmp_path):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             train(
-                model, builder, groups, split.queries, tmp_path / name, optim="sgd", max_grad_norm=0, learning_rate=0.1,
+                model, builder, groups, tmp_path / name, optim="sgd", max_grad_norm=0, learning_rate=0.1,
                 per_device_train_batch_size=size, gradient_accumulation_steps=2, disable_tqdm=True,
             )  # fmt: skip
         weights[name] = {key: value.cpu() for key, value in model.state_dict().items()}

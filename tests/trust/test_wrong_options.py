@@ -95,7 +95,7 @@ def test_choices_are_those_of_the_code():
     from lab.options.commands import ColumnName
     from lab.options.groups import Loss
 
-    from socialgraph.ranking.losses import LOSSES
+    from socialgraph.ranking.training.losses import LOSSES
 
     assert set(get_args(ColumnName)) == set(COLUMNS)
     assert set(get_args(Loss)) == set(LOSSES)

@@ -48,7 +48,7 @@ def trained(name, size=BATCH):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         train(
-            model, builder, groups, split.queries, folder / name, optim="sgd", max_grad_norm=0, learning_rate=0.1,
+            model, builder, groups, folder / name, optim="sgd", max_grad_norm=0, learning_rate=0.1,
             use_cpu=True, per_device_train_batch_size=size, gradient_accumulation_steps=2, disable_tqdm=True,
         )  # fmt: skip
     return model.state_dict(), [str(warning.message) for warning in caught]

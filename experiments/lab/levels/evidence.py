@@ -29,7 +29,7 @@ from lab.recipe import Recipe
 from lab.task import Task, Tasks
 from socialgraph.data import Tokens, WeightCache
 from socialgraph.data.collection import hash_fraction
-from socialgraph.data.evidence import Evidence, evidence_of
+from socialgraph.data.evidence import Evidence
 from socialgraph.data.graph import circle_document, circle_size
 from socialgraph.errors import InputError
 
@@ -43,9 +43,8 @@ def look(run: Run, tasks: Tasks) -> Outcome:
     began, task = time.perf_counter(), tasks.of(run.config)
     recipe = Recipe(run.config.recipe)
     builder = recipe.builder(run.config, task, WeightCache.at())
-    split = next(iter(task.tests))
-    places = known_places(run.config, task, split, builder.tokens, run.amount)
-    queries = task.collection[split].queries
+    places = known_places(run.config, task, builder.tokens, run.amount)
+    queries = task.collection[task.test_name].queries
     pairs = [(query_id, queries[query_id], place.document_id) for query_id, place in places.items()]
     measured: dict[str, dict[str, float]] = {}
     spent: dict[str, float] = {}
@@ -58,18 +57,18 @@ def look(run: Run, tasks: Tasks) -> Outcome:
     seconds = time.perf_counter() - began
     also = {"clusters": clusters, "graph_seconds_per_document": spent["graph"] / len(pairs)}
     test = Ranked({}, seconds / len(pairs), measured)  # nothing is ranked
-    return Outcome(recipe.name, {split: test}, seconds=seconds, also=also)
+    return Outcome(recipe.name, {task.test_name: test}, seconds=seconds, also=also)
 
 
-def known_places(config: DictConfig, task: Task, split: str, tokens: Tokens, amount: int) -> dict[str, Evidence]:
-    """Return where the evidence of some of a split's questions stands, in word pieces of title and text.
+def known_places(config: DictConfig, task: Task, tokens: Tokens, amount: int) -> dict[str, Evidence]:
+    """Return where the evidence of some test questions stands, in word pieces of title and text.
 
     Of those that are read so far the questions with the lowest hash are asked.
 
     Raises:
         InputError: there is none.
     """
-    where, asked = evidence_of(config.data.label, task.collection, config.data.get("path", ".")), task.collection[split]
+    where, asked = task.evidence(config.data), task.collection[task.test_name]
     places: dict[str, Evidence] = {}
     for query_id in sorted(asked.queries, key=hash_fraction):
         place = where.get(query_id)
@@ -79,7 +78,7 @@ def known_places(config: DictConfig, task: Task, split: str, tokens: Tokens, amo
                 places[query_id] = place
     if not places:
         raise InputError(
-            f"{config.data.label}, split {split}: where the evidence stands is known of no question; "
+            f"{config.data.label}, split {task.test_name}: where the evidence stands is known of no question; "
             "level=reading goes without"
         )
     return places

@@ -16,11 +16,9 @@ from lab.by_query import write_sections
 from lab.comparison import Comparison
 from lab.levels.reading import READ_BY, questions
 from lab.options.commands import Level
-from lab.plan import Row, Run, composed, identity, named_run, typed_for_rows, with_seed
-from lab.product import sources
+from lab.plan import Row, Run, composed, identity, named_run, sources, typed_for_rows, with_seed
 from lab.task import Task, Tasks
 from socialgraph.data import Split
-from socialgraph.data.evidence import evidence_of
 from socialgraph.errors import OptionError
 
 log = logging.getLogger("socialgraph")
@@ -36,10 +34,10 @@ def can_be_read(level: str, config: DictConfig, run: Run, tasks: Tasks) -> bool:
     """Tell whether a level says anything of a collection: evidence must be known. One that is alone is tried anyway."""
     if level != "evidence" or config.level == "evidence" or list(config.level) == ["evidence"]:
         return True
-    data = run.config.data
-    known = bool(evidence_of(data.label, tasks.of(run.config).collection, data.get("path", ".")))
+    known = bool(tasks.of(run.config).evidence(run.config.data))
     if not known:
-        log.info("%s: where the evidence of questions stands is not known, so that level is left out", data.label)
+        label = run.config.data.label
+        log.info("%s: where the evidence of questions stands is not known, so that level is left out", label)
     return known
 
 
@@ -107,7 +105,7 @@ def sections(level: str, comparison: Comparison, run: Run, tasks: Tasks, folder:
     if level == "training" or not comparison.lines:
         return ""
     task = tasks.of(run.config)
-    by_query = write_sections(comparison, run.config, task, next(iter(task.tests)), folder)
+    by_query = write_sections(comparison, run.config, task, task.test_name, folder)
     if level == "evidence":
         return by_query
     return f"\n{random_order(run, task)}\n{by_query}"

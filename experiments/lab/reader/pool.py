@@ -109,11 +109,11 @@ class Pool:
 
 
 @torch.no_grad()
-def vectors(texts: list[Ints], folder: Path | None = None, batch: int = 64) -> Floats:
+def vectors(texts: list[Ints], folder: Path, batch: int = 64) -> Floats:
     """Return the sentence encoder's vectors, of length 1; kept in a file that is named by what they are of."""
     digest = hashlib.sha256(b"".join([text.astype(np.int32).tobytes() + b"." for text in texts])).hexdigest()[:16]
-    file = None if folder is None else folder / "vectors" / f"{digest}.npy"
-    if file is not None and file.exists():
+    file = folder / "vectors" / f"{digest}.npy"
+    if file.exists():
         return np.load(file, allow_pickle=False).astype(np.float32)
     model = SentenceEncoder.from_backbone("minilm").eval()
     order = np.argsort([len(text) for text in texts], kind="stable")
@@ -124,9 +124,8 @@ def vectors(texts: list[Ints], folder: Path | None = None, batch: int = 64) -> F
         graph.query_length = torch.ones(len(some), dtype=torch.long)
         with torch.autocast("cpu", torch.bfloat16):
             result[some] = model.vectors(passage_sequences(graph, model.cls_token_id, model.sep_token_id)).numpy()
-    if file is not None:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        np.save(file, result.astype(np.float16), allow_pickle=False)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    np.save(file, result.astype(np.float16), allow_pickle=False)
     return result
 
 

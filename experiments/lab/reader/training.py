@@ -30,7 +30,7 @@ from tqdm import tqdm
 
 from socialgraph.nn import MaxP
 from socialgraph.nn.sequences import circle_sequences
-from socialgraph.ranking.checkpoints import (
+from socialgraph.ranking.training.checkpoints import (
     check_same,
     checkpoints,
     keep,

@@ -8,6 +8,7 @@ import shutil
 import time
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -154,5 +155,4 @@ def _document_batches(builder: GraphBuilder, ids: list[str], budget: int) -> Ite
     for begin in range(0, len(ids), 1024):
         chunk = ids[begin : begin + 1024]
         lengths = builder.tokens.lengths(chunk, builder.documents)
-        for batch in batches(lengths, budget):
-            yield [(chunk[i], lengths[i]) for i in batch]
+        yield from batches(list(zip(chunk, lengths, strict=True)), itemgetter(1), budget)

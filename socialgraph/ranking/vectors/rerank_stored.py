@@ -99,10 +99,11 @@ class _Match:
 
     def batches(self, token_budget: int) -> list[list[Pair]]:
         """Cut all pairs; no batch has queries of two chunks."""
-        cut = []
-        for pairs in map(self.request.pairs, self.chunks):
-            cut += [pairs[some.start : some.stop] for some in batches(list(map(self.length, pairs)), token_budget)]
-        return cut
+        return [
+            batch
+            for pairs in map(self.request.pairs, self.chunks)
+            for batch in batches(pairs, self.length, token_budget)
+        ]  # fmt: skip
 
     def __call__(self, some: Sequence[Pair], _: object) -> list[float]:
         """Return the scores of some pairs of one chunk."""

@@ -10,8 +10,8 @@ import torch
 from full_disk import files_no_larger_than
 
 from socialgraph.errors import CheckpointError, OptionError, OutputError
-from socialgraph.ranking import checkpoints
-from socialgraph.ranking.checkpoints import (
+from socialgraph.ranking.training import checkpoints
+from socialgraph.ranking.training.checkpoints import (
     check_same,
     check_whole,
     keep,

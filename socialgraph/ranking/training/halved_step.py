@@ -117,7 +117,7 @@ class HalvedStep:
                 f"out of memory on a batch of {len(groups)} groups, and several processes cannot halve it; "
                 f"use per_device_train_batch_size={len(groups) // 2}, gradient_accumulation_steps twice as high"
             )
-        (query_id, documents), builder = groups[0], self.collator.collator.builder
+        (query_id, _, documents), builder = groups[0], self.collator.collator.builder
         length, longest = max(zip(builder.tokens.lengths(documents, builder.documents), documents, strict=True))
         return TooLargeError(
             f"query {query_id!r}: its {len(documents)} documents do not fit in memory even alone; the longest, "

@@ -18,9 +18,9 @@ from socialgraph.edges import SocialEdges, StaticDistance
 from socialgraph.errors import CheckpointError, OptionError, OutputError
 from socialgraph.nn import Socialformer
 from socialgraph.ranking import RankingTrainer, train
-from socialgraph.ranking.checkpoints import checkpoints, last_whole
-from socialgraph.ranking.losses.listwise import listwise_cross_entropy
-from socialgraph.ranking.trainer import checkpoint_bytes
+from socialgraph.ranking.training.checkpoints import checkpoints, last_whole
+from socialgraph.ranking.training.losses.listwise import listwise_cross_entropy
+from socialgraph.ranking.training.trainer import checkpoint_bytes
 
 
 def logged(task, folder, **changes):
@@ -30,7 +30,7 @@ def logged(task, folder, **changes):
     negatives = changes.pop("negatives", 1)
     groups = TrainingGroups(split, changes.pop("size", 16), negatives, changes.pop("draw", 0))
     options = {**OPTIONS, "save_strategy": "steps", "save_steps": 2, "logging_steps": 1, **changes}
-    return model, train(model, builder, groups, split.queries, folder, **options)
+    return model, train(model, builder, groups, folder, **options)
 
 
 def begin(task, folder, **changes):
@@ -100,7 +100,7 @@ def test_resumes_with_two_rates_to_the_same_weights(task, tmp_path):
     for seed, resume in enumerate((False, str(tmp_path / "checkpoint-2"))):
         torch.manual_seed(seed)  # another head, which the checkpoint has to replace
         model = Socialformer.from_backbone(folder)
-        train(model, builder, groups, split.queries, tmp_path, resume=resume, **options)
+        train(model, builder, groups, tmp_path, resume=resume, **options)
         weights.append(model.state_dict())
     assert_same(*weights)
 

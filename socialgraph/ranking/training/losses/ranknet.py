@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 from torch.nn import functional as F
 
-from socialgraph.ranking.losses.pairs import mean_of_groups, pairs
+from socialgraph.ranking.training.losses.pairs import mean_of_groups, pairs
 
 
 def ranknet(scores: Tensor, group: Tensor, relevant: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from socialgraph.errors import OptionError
-from socialgraph.ranking.losses import (
+from socialgraph.ranking.training.losses import (
     LOSSES,
     binary_cross_entropy,
     listwise_cross_entropy,

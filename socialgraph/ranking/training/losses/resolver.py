@@ -7,10 +7,10 @@ from collections.abc import Callable
 from torch import Tensor
 
 from socialgraph.errors import OptionError
-from socialgraph.ranking.losses.binary import binary_cross_entropy
-from socialgraph.ranking.losses.hinge import pairwise_hinge
-from socialgraph.ranking.losses.listwise import listwise_cross_entropy
-from socialgraph.ranking.losses.ranknet import ranknet
+from socialgraph.ranking.training.losses.binary import binary_cross_entropy
+from socialgraph.ranking.training.losses.hinge import pairwise_hinge
+from socialgraph.ranking.training.losses.listwise import listwise_cross_entropy
+from socialgraph.ranking.training.losses.ranknet import ranknet
 
 #: scores ``[B]``, group ``[B]``, relevant ``[B]`` -> loss
 Loss = Callable[[Tensor, Tensor, Tensor], Tensor]

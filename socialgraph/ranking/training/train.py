@@ -20,10 +20,9 @@ from transformers import (
 from socialgraph.data.builder import GraphBuilder
 from socialgraph.data.groups import GroupCollator, TrainingGroups
 from socialgraph.errors import OptionError
-from socialgraph.nn.hub_ranker import HubRanker
-from socialgraph.ranking.dev import Dev
-from socialgraph.ranking.losses import Loss
-from socialgraph.ranking.trainer import RankingTrainer
+from socialgraph.ranking.training.dev import Dev
+from socialgraph.ranking.training.losses import Loss
+from socialgraph.ranking.training.trainer import RankingTrainer
 
 logger = logging.getLogger(__name__)
 
@@ -71,16 +70,16 @@ def train(
     model: torch.nn.Module,
     builder: GraphBuilder,
     groups: TrainingGroups,
-    queries: dict[str, str],
     folder: str | Path,
     loss: str | Loss = "listwise",
     head_learning_rate: float | None = None,
-    stage: str | None = None,
     resume: bool | str = False,
     dev: Dev | None = None,
     **options: Any,
 ) -> list[dict[str, float]]:
     """Train a model in place and return the log: one dict for each line, with loss and learning rate.
+
+    A model that learns in stages is trained in the one that it is in: ``model.enter("document")`` before it.
 
     Args:
         model: what learns.
@@ -88,13 +87,11 @@ def train(
             the CPU they read the texts, and edges and circles are the model's process's).
         groups: what is trained on, in this order, in every epoch (``train_sampling_strategy="random"`` shuffles them by
             ``seed``, in each epoch anew). :class:`~socialgraph.data.TrainingGroups` are shuffled already.
-        queries: query id -> text.
         folder: where checkpoints go (with ``save_strategy="steps"``), of which the last two are kept
             (``save_total_limit``). No other process may train there.
         loss: "listwise" (the paper), "hinge", "ranknet", "binary", or a function; see :class:`RankingTrainer`.
         head_learning_rate: of all parameters that are not BERT's, as KeyB has it (2e-5 for BERT and 1e-3 for the linear
             layer; Li, Popa, Chagnon, Cinar and Gaussier, TOIS 2023); None: as BERT's. The schedule scales both.
-        stage: which of the model's stages of training this is; None: the one that it is in.
         resume: True goes on from the newest whole checkpoint in ``folder``, from the beginning where there is none: a
             training that was killed goes on with the same call, one that was finished loads its weights. A path goes on
             from that one.
@@ -105,17 +102,13 @@ def train(
             "tensorboard" or "wandb"; they change nothing of the training.
 
     Raises:
-        OptionError: an argument that the library does not know or refuses, no such loss, no such stage, or a dev split
-            without candidates.
+        OptionError: an argument that the library does not know or refuses, no such loss, or a dev split without
+            candidates.
         CheckpointError: the checkpoint to resume from is broken, holds a pickle, or is of another model or training.
         OutputError: ``folder`` cannot be written, is full, is another process's, or holds checkpoints and ``resume`` is
             False.
         TooLargeError: a group does not fit in memory even alone.
     """
-    if stage is not None:
-        if not isinstance(model, HubRanker):
-            raise OptionError(f"{type(model).__name__} has no stages of training, got stage={stage!r}")
-        model.enter(stage)
     if dev is not None and not dev.split.has_candidates:
         raise OptionError("dev: its split has no candidates: socialgraph.ranking.retrieve_candidates finds them")
     try:
@@ -124,8 +117,7 @@ def train(
         arguments = TrainingArguments(output_dir=str(folder), remove_unused_columns=False, **chosen)
     except (TypeError, ValueError) as error:
         raise OptionError(f"trainer: {str(error).splitlines()[0]}") from error
-    collator = GroupCollator(builder, queries)
-    trainer = RankingTrainer(model, arguments, groups, collator, loss, head_learning_rate, dev)
+    trainer = RankingTrainer(model, arguments, groups, GroupCollator(builder), loss, head_learning_rate, dev)
     trainer.remove_callback(PrinterCallback)
     if not arguments.disable_tqdm:
         trainer.remove_callback(ProgressCallback)

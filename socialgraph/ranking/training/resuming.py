@@ -12,7 +12,8 @@ from typing import Any
 from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from socialgraph.errors import CheckpointError, first_line
-from socialgraph.ranking import checkpoints, processes
+from socialgraph.ranking import processes
+from socialgraph.ranking.training import checkpoints
 
 
 def state_of(trainer: Trainer) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from conftest import document_batch
 from training_task import OPTIONS, Overlap, assert_same
 from transformers import TrainingArguments
 
@@ -11,6 +10,7 @@ from socialgraph.edges import DynamicCentrality, SocialEdges, StaticDistance
 from socialgraph.errors import OptionError
 from socialgraph.nn import Socialformer
 from socialgraph.ranking import RankingTrainer, rerank, train
+from socialgraph.recipes.stages import enter
 
 
 def test_training_learns_the_task_and_resumes_to_the_same_weights(task, tmp_path):
@@ -18,7 +18,7 @@ def test_training_learns_the_task_and_resumes_to_the_same_weights(task, tmp_path
     groups = TrainingGroups(split, size=48, negatives=3)
     straight = Socialformer.from_backbone(folder)
     options = {**OPTIONS, "num_train_epochs": 4, "logging_steps": 7, "save_strategy": "steps", "save_steps": 24}
-    log = train(straight, builder, groups, split.queries, tmp_path / "a", **options)
+    log = train(straight, builder, groups, tmp_path / "a", **options)
     losses = [line["loss"] for line in log if "loss" in line]
     assert losses[-1] < 0.5 * losses[0]
     run = rerank(straight, builder, split.queries, split.candidates, progress=False)
@@ -26,7 +26,7 @@ def test_training_learns_the_task_and_resumes_to_the_same_weights(task, tmp_path
 
     resumed = Socialformer.from_backbone(folder)
     checkpoint = str(tmp_path / "a" / "checkpoint-24")
-    again = train(resumed, builder, groups, split.queries, tmp_path / "b", resume=checkpoint, **options)
+    again = train(resumed, builder, groups, tmp_path / "b", resume=checkpoint, **options)
     assert_same(resumed.state_dict(), straight.state_dict())
     assert [line["loss"] for line in again if "loss" in line] == losses
 
@@ -44,7 +44,7 @@ def test_accumulation_equals_one_large_batch(task, tmp_path):
             "gradient_accumulation_steps": accumulate,
             "optim": "sgd",
         }
-        train(model, builder, groups, split.queries, tmp_path, **options)
+        train(model, builder, groups, tmp_path, **options)
         weights.append(model.state_dict())
     for name, value in weights[0].items():
         torch.testing.assert_close(value, weights[1][name], atol=1e-6, rtol=1e-4, msg=name)
@@ -62,7 +62,7 @@ def test_workers_change_no_loss(task, tmp_path):
         # ranked before, as in a run that goes on: what was kept then must be good for training too
         rerank(model, builder, split.queries, split.candidates, progress=False)
         options = {**OPTIONS, "num_train_epochs": 2, "logging_steps": 1, "dataloader_num_workers": workers}
-        log = train(model, builder, groups, split.queries, tmp_path, **options)
+        log = train(model, builder, groups, tmp_path, **options)
         logs.append([line["loss"] for line in log if "loss" in line])
     assert len(logs[0]) == 12
     # a worker has one thread and other batches: BERT's weights, and with them the graphs, differ in their last digits
@@ -78,7 +78,7 @@ def test_training_again_and_in_workers_repeats_to_the_last_bit(task, tmp_path):
         model = Socialformer.from_backbone(folder)
         model.load_state_dict(start)
         options = {**OPTIONS, "logging_steps": 1, "num_train_epochs": 2, "dataloader_num_workers": workers}
-        log = train(model, builder, groups, split.queries, tmp_path, **options)
+        log = train(model, builder, groups, tmp_path, **options)
         logs.append([(line["loss"], line["grad_norm"]) for line in log if "loss" in line])
         weights.append(model.state_dict())
     assert len(logs[0]) == 8
@@ -105,7 +105,7 @@ def test_groups_come_in_their_order_or_shuffled_by_the_seed(task, tmp_path):
     for options in ({}, {"train_sampling_strategy": "random"}):
         groups = Seen(split, 12, negatives=1)
         options = {**OPTIONS, "num_train_epochs": 2, **options}
-        train(Socialformer.from_backbone(folder), builder, groups, split.queries, tmp_path, **options)
+        train(Socialformer.from_backbone(folder), builder, groups, tmp_path, **options)
         orders.append(groups.asked)
     assert orders[0] == [*range(12)] * 2
     first, second = orders[1][:12], orders[1][12:]
@@ -120,7 +120,7 @@ def step(task, folder, model, **options):
     options = {
         **OPTIONS, "optim": "sgd", "lr_scheduler_type": "constant", "max_grad_norm": 0, "logging_steps": 1, **options,
     }  # fmt: skip
-    log = train(model, builder, TrainingGroups(split, 4, negatives=3), split.queries, folder, **options)
+    log = train(model, builder, TrainingGroups(split, 4, negatives=3), folder, **options)
     moved = {name: parameter.detach() - before[name] for name, parameter in model.named_parameters()}
     return moved, log[0]
 
@@ -192,8 +192,8 @@ def test_a_module_that_only_scores_is_trained(task, tmp_path):
     moved, log = step(task, tmp_path, model, loss="hinge", learning_rate=0.1)
     assert log["loss"] == pytest.approx(1.0)
     assert moved["weight"] > 0
-    with pytest.raises(OptionError, match="Overlap has no stages of training, got stage='late'"):
-        step(task, tmp_path, model, stage="late")
+    with pytest.raises(OptionError, match=r"recipe\.stages: Overlap has no stages of training, got 'late'"):
+        enter(model, "late")
 
 
 class TwoStages(Socialformer):
@@ -207,38 +207,19 @@ class TwoStages(Socialformer):
         return (self.score.bias - 1).square().sum()
 
 
-def test_a_stage_is_entered_before_training(task, tmp_path):
+def test_what_is_trained_is_the_stage_that_a_model_is_in(task, tmp_path):
     model = TwoStages.from_backbone(task[0])
-    assert model.stage == "bias"
-    moved, log = step(task, tmp_path, model, stage="scores")
-    assert model.stage == "scores"
+    model.enter("scores")
+    moved, log = step(task, tmp_path, model)
     assert log["loss"] == pytest.approx(1.386, abs=0.2)
     assert moved["layers.0.query.weight"].any()
-    moved, log = step(task, tmp_path, model, stage="bias")
+    model.enter("bias")
+    moved, log = step(task, tmp_path, model)
     assert log["loss"] == pytest.approx(1.0, abs=0.1)
     assert {name for name, way in moved.items() if way.any()} == {"score.bias"}
-    with pytest.raises(OptionError, match="TwoStages has the stages scores, bias, got 'third'"):
-        step(task, tmp_path, model, stage="third")
 
 
 def test_unknown_arguments_are_refused(task, tmp_path):
     folder, split, builder = task
     with pytest.raises(OptionError, match=r"trainer: .*learning_speed"):
-        train(
-            Socialformer.from_backbone(folder),
-            builder,
-            TrainingGroups(split, 4),
-            split.queries,
-            tmp_path,
-            learning_speed=1,
-        )
-
-
-def test_gradients_reach_every_weight(tiny_bert):
-    folder, _ = tiny_bert
-    model = Socialformer.from_backbone(folder).train()
-    for inter in model.inter:  # W^C = [I, 0] lets no gradient into the leaders' transformer at step 0
-        torch.nn.init.normal_(inter.update.weight, std=0.1)
-    model(document_batch()).sum().backward()
-    without = [name for name, parameter in model.named_parameters() if parameter.grad is None]
-    assert without == []
+        train(Socialformer.from_backbone(folder), builder, TrainingGroups(split, 4), tmp_path, learning_speed=1)

@@ -9,7 +9,7 @@ from socialgraph.data import Split, TrainingGroups
 from socialgraph.errors import OptionError
 from socialgraph.nn import Socialformer
 from socialgraph.ranking import Dev, train
-from socialgraph.ranking.checkpoints import checkpoints
+from socialgraph.ranking.training.checkpoints import checkpoints
 
 
 def fit(task, folder, dev, **changes):
@@ -20,7 +20,7 @@ def fit(task, folder, dev, **changes):
     groups = TrainingGroups(split, 32, 1)
     options = {**OPTIONS, "save_strategy": "steps", "save_steps": 1, "logging_steps": 1, **changes}
     options = {name: value for name, value in options.items() if value is not None}
-    return model, train(model, builder, groups, split.queries, folder, dev=dev, **options)
+    return model, train(model, builder, groups, folder, dev=dev, **options)
 
 
 def measured(log):

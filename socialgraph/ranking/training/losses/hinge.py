@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from socialgraph.ranking.losses.pairs import mean_of_groups, pairs
+from socialgraph.ranking.training.losses.pairs import mean_of_groups, pairs
 
 
 def pairwise_hinge(scores: Tensor, group: Tensor, relevant: Tensor, margin: float = 1.0) -> Tensor:

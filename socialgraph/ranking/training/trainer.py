@@ -21,13 +21,14 @@ from socialgraph.data.files import check_room, only_here
 from socialgraph.data.groups import GroupCollator, TrainingGroups
 from socialgraph.errors import CheckpointError, OptionError, OutputError, first_line
 from socialgraph.nn.hub_ranker import HubRanker
-from socialgraph.ranking import checkpoints, processes
-from socialgraph.ranking.dev import Dev, StopEarly
-from socialgraph.ranking.halved_step import HalvedStep, RoomyCollator
+from socialgraph.ranking import processes
 from socialgraph.ranking.identity import REFUSED, graphs_of
-from socialgraph.ranking.losses import Loss, loss_resolver
-from socialgraph.ranking.optimizer import set_head_rate
-from socialgraph.ranking.resuming import Resumed, state_of
+from socialgraph.ranking.training import checkpoints
+from socialgraph.ranking.training.dev import Dev, StopEarly
+from socialgraph.ranking.training.halved_step import HalvedStep, RoomyCollator
+from socialgraph.ranking.training.losses import Loss, loss_resolver
+from socialgraph.ranking.training.optimizer import set_head_rate
+from socialgraph.ranking.training.resuming import Resumed, state_of
 
 logger = logging.getLogger(__name__)
 
@@ -44,8 +45,9 @@ class RankingTrainer(Trainer):
     Checkpoints are safetensors and JSON, appear whole or not at all, and are checked before they are used. The folder
     is this process's alone while it trains with checkpoints. Among several processes only the first writes.
 
-    Where a step runs out of memory, its batch is halved (:class:`~socialgraph.ranking.halved_step.HalvedStep`); where
-    the loss is a mean over documents ("binary") the sum is exact for groups of equal size.
+    Where a step runs out of memory, its batch is halved
+    (:class:`~socialgraph.ranking.training.halved_step.HalvedStep`); where the loss is a mean over documents ("binary")
+    the sum is exact for groups of equal size.
 
     Args:
         model: makes a loss of a batch of document graphs and an objective, see
@@ -179,7 +181,7 @@ class RankingTrainer(Trainer):
         """Return what must be the same when a training is resumed, as JSON has it."""
         arguments, groups = self.args.to_dict(), self.train_dataset
         places = range(0, len(groups), max(1, len(groups) // 64))  # enough to tell one draw from another
-        drawn = repr([len(groups), *(tuple(groups[place]) for place in places)])
+        drawn = repr([len(groups), *((groups[place].query_id, groups[place].document_ids) for place in places)])
         return {
             **{name: arguments.get(name) for name in SAME_WHEN_RESUMED},
             "groups in a step": self.args.train_batch_size * self.args.gradient_accumulation_steps * processes.count(),

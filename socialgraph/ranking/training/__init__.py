@@ -1,0 +1,1 @@
+"""How a model learns: the loop, its loss, checkpoints, and what is measured on the way."""
