@@ -196,9 +196,11 @@ class LowRank(Affinity):
     def pair(self, i: Tensor, j: Tensor) -> Tensor:
         """Return P for the pairs; see :meth:`Affinity.pair`."""
         document = self.batch[i]
+        near = self.gain[document] * self.kernel[(i - j).abs()] + self.constant[document]
+        if not self.left.size(1):
+            return near
         # the terms have two columns at least: of fewer there is nothing to save
         left, right = self.terms if self.left.size(1) > 2 else (self.left, self.right)
-        near = self.gain[document] * self.kernel[(i - j).abs()] + self.constant[document]
         return near + (left[i] * right[j]).sum(-1)
 
     def block(self, i: Tensor, j: Tensor) -> Tensor:

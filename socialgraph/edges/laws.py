@@ -24,6 +24,8 @@ STEPS = (0.7548776662466927, 0.5698402909980532)
 _SHARES = torch.arange(1, SAMPLE + 1) * torch.tensor(STEPS, dtype=torch.float64)[:, None] % 1.0
 #: there and back and again, as shares of a document's length: ``[2, 3, 1, SAMPLE]``
 _PLACES = torch.stack([_SHARES, _SHARES.flip(0), _SHARES], 1)[:, :, None]
+#: how far there, back and again may be from there: ``[3, 1]``
+_MAY_DIFFER = torch.tensor([[0.0], [TOLERANCE], [0.0]], dtype=torch.float64)
 
 
 def checked_affinities(patterns: Mapping[str, Pattern], graph: Data, batch: Tensor, ptr: Tensor) -> list[Affinity]:
@@ -45,7 +47,7 @@ def checked_affinities(patterns: Mapping[str, Pattern], graph: Data, batch: Tens
     if not batch.numel() or not any(map(is_own, patterns.values())):
         return [pattern(graph) for pattern in patterns.values()]
     pairs = sample(ptr, batch.numel())
-    i, j = pairs.flatten(1)
+    i, j = pairs.flatten(1).unbind()
     parts = []
     for pattern in patterns.values():
         if not is_own(pattern):
@@ -90,7 +92,8 @@ def sample(ptr: Tensor, size: int) -> Tensor:
         ptr: the documents' bounds, ``[B + 1]``.
         size: number of nodes.
     """
-    places = _PLACES.to(ptr.device) * ptr.diff()[:, None] + ptr[:-1, None]
+    bounds = ptr.double().unsqueeze(1)
+    places = bounds[:-1].lerp(bounds[1:], _PLACES.to(ptr.device))
     return places.long().clamp_(max=size - 1).flatten(2)  # a document without nodes may begin behind the last node
 
 
@@ -125,11 +128,10 @@ def _refuse_weights(pattern: Pattern, batch: Tensor, graph: Data) -> None:
 
 def _all_hold(p: Tensor) -> bool:
     """Whether all laws of values hold, of pairs of a node with itself too: there and back and again, ``[3, pairs]``."""
-    low, high = p.aminmax()
-    there, back, again = p
-    # all false of what is no number
-    in_range = low.item() >= -TOLERANCE and high.item() <= 1.0 + TOLERANCE
-    return in_range and torch.dist(there, back, torch.inf).item() <= TOLERANCE and torch.equal(there, again)
+    right = p[0].clamp(-TOLERANCE, 1.0 + TOLERANCE)
+    if torch.equal(p, right.expand_as(p)):  # what most patterns answer, seen at once
+        return True
+    return bool(((p - right).abs_() <= _MAY_DIFFER.to(p.device)).all())  # false of what is no number
 
 
 def _refuse_values(pattern: Pattern, p: Tensor, pairs: Tensor, ptr: Tensor, graph: Data) -> None:
