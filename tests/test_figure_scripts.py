@@ -5,14 +5,11 @@ import json
 import sys
 
 import pytest
-from lab.figures import social_edges
 from lab.store import Store
-from omegaconf import OmegaConf
 from tales import write_collection
 
 from socialgraph.data import load_folder
 from socialgraph.data.trec import write_run
-from socialgraph.errors import OptionError
 
 ANIMALS = ["otter", "heron", "badger"]
 
@@ -122,6 +119,7 @@ def test_refusals_take_one_line(tales, tmp_path, run):
         run("figure4", "document_length=-1", "--output", "x.gif")  # which only composing would find
 
 
-def test_edges_without_patterns_are_refused(run):
-    with pytest.raises(OptionError, match=r"edges: .* gives a BigBirdEdges, and no SocialEdges"):
-        social_edges(OmegaConf.create({"edges": {"_target_": "socialgraph.edges.BigBirdEdges"}}))
+def test_edges_without_patterns_are_refused(tales, run):
+    patterns = [f"~edges.{option}" for option in ("patterns", "weights", "sparsity")]
+    with pytest.raises(SystemExit, match=r"^error: edges: .* gives a BigBirdEdges, and no SocialEdges"):
+        run("figure5", *tales, "edges._target_=socialgraph.edges.BigBirdEdges", *patterns)

@@ -31,9 +31,6 @@ class Pairs(Partition):
         member = torch.stack([leader, leader + 1], 1).flatten()
         return torch.stack([member, torch.arange(leader.numel()).repeat_interleave(2)]), leader
 
-    def __repr__(self):
-        return f"{type(self).__name__}(k={self.k})"
-
 
 class OneCircle(Pairs):
     """Forgets all but the first document."""

@@ -120,7 +120,7 @@ def execute(run: Run, tasks: Tasks, prefix: str = "") -> None:
             log.info("%s%s: another process is at it", prefix, run.name)
             return
         reason = processes.from_first(run.reason())
-        unfinished = Unfinished(folder, {"splits": list(run.folders), **run.identities[run.split]})
+        unfinished = Unfinished(folder, {"splits": list(run.folders), **next(iter(run.identities.values()))})
         if reason is not None:
             if reason != "new":
                 log.info("%s%s: %s; again", prefix, run.name, reason)

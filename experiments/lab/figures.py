@@ -43,7 +43,7 @@ def draw_figure4(chosen: argparse.Namespace) -> Drawn:
     if (chosen.query is None) != (chosen.document is None):
         raise OptionError("--query and --document come together: give both or none")
     config = configured(["edges.sparsity=0.9", *chosen.overrides])  # the paper's, for this figure
-    edges = social_edges(config)
+    edges = made(config.edges, "edges", SocialEdges)
     collection, tokens, statistics = read(config)
     pair = ("query", chosen.query, chosen.document)
     if chosen.query is None:
@@ -67,7 +67,7 @@ def draw_figure5(chosen: argparse.Namespace) -> Drawn:
         configured([*own, *PAPER_CIRCLES, *chosen.overrides]) for own in ([], *([f"partition={n}"] for n in names))
     )
     partitions = {f"{name}-level": partition(one.partition) for name, one in zip(names, each, strict=True)}
-    given = social_edges(config)
+    given = made(config.edges, "edges", SocialEdges)
     collection, tokens, statistics = read(config)
     pairs = relevant_pairs(collection, config, tokens)[: chosen.documents]
     cache = WeightCache()  # BERT reads each pair once
@@ -161,15 +161,6 @@ def configured(overrides: Sequence[str]) -> DictConfig:
     """Return the configuration of a run with these overrides."""
     with initialize_config_dir(str(CONF), version_base="1.3"):
         return composed(overrides)
-
-
-def social_edges(config: DictConfig) -> SocialEdges:
-    """Return the edges of a configuration.
-
-    Raises:
-        OptionError: edges that have no patterns.
-    """
-    return made(config.edges, "edges", SocialEdges)
 
 
 def read(config: DictConfig) -> tuple[Collection, Tokens, TermStatistics]:

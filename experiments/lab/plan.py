@@ -67,14 +67,9 @@ class Run:
         return file_name(name, also=",=")  # a row may be called partition=edge,partition.k=2
 
     @property
-    def split(self) -> str:
-        """The first test split."""
-        return next(iter(self.folders))
-
-    @property
     def folder(self) -> Path:
         """Folder of its results on the first test split; trained models, and what is unfinished, lie there too."""
-        return self.folders[self.split]
+        return next(iter(self.folders.values()))
 
     def stored(self) -> dict[str, tuple[dict[str, Any] | None, str]]:
         """Return, for each test split, what is stored of it, and why it must be executed if nothing is."""

@@ -170,7 +170,8 @@ def train(
             model, builder, Subset(groups, part), place,
             loss=recipe.training.loss, head_learning_rate=recipe.training.head_learning_rate, resume=True,
             bf16=bf16(config), use_cpu=builder.device.type == "cpu", seed=config.seed,
-            **divided(arguments, processes.count()), **saving(config.trainer.save_every),
+            save_strategy="steps" if config.trainer.save_every else "no", save_steps=config.trainer.save_every or 1,
+            **divided(arguments, processes.count()),
         )  # fmt: skip
         history += [{"stage": stage, **line} if stage else line for line in lines]
         seconds += whole_time(time.perf_counter() - start, 0 if before is None else step(before), lines[-1]["step"])
@@ -180,11 +181,6 @@ def train(
 def whole_time(seconds: float, first: int, last: int) -> float:
     """Return what all steps would have taken at the pace of those after ``first``; nothing, if there were none."""
     return seconds * last / (last - first) if last > first else 0.0
-
-
-def saving(every: int) -> dict[str, Any]:
-    """Return the library's arguments for a checkpoint every so many steps; 0: none."""
-    return {"save_strategy": "steps", "save_steps": every} if every else {"save_strategy": "no"}
 
 
 def divided(arguments: dict[str, Any], among: int) -> dict[str, Any]:

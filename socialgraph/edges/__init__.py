@@ -1,6 +1,6 @@
 """Who knows whom: probability patterns over pairs of tokens, and the sampler that draws edges from them."""
 
-from socialgraph.edges.affinity import Affinity, LowRank, Mixture, mix
+from socialgraph.edges.affinity import Affinity, LowRank
 from socialgraph.edges.bigbird import BigBirdEdges
 from socialgraph.edges.block_attention import BlockHubs, BlockWindow, RandomBlocks
 from socialgraph.edges.coins import COIN_SIDES, coin_key
@@ -11,6 +11,7 @@ from socialgraph.edges.hubs import Hubs, QueryHubs, SentenceHubs
 from socialgraph.edges.kleinberg import Kleinberg
 from socialgraph.edges.learned import Learned
 from socialgraph.edges.longformer import LongformerEdges
+from socialgraph.edges.mixture import Mixture, mix
 from socialgraph.edges.nearby import Nearby
 from socialgraph.edges.pattern import Centrality, Pattern
 from socialgraph.edges.pmi import Pmi

@@ -70,12 +70,30 @@ class ExactRows:
         return (self.pairs.has_edge(self.node[document, place][:, None], node[document]) & real).int()
 
     def matrix(self) -> Tensor:
-        """Return all rows of each document, ``[D, W, W]`` uint8, 1 for friends; the caller owns it."""
+        """Return all rows of each document, ``[D, W, W]`` uint8, 1 for friends; the caller owns it.
+
+        Right of the diagonal each coin is tossed; left of it stand the same.
+        """
         size, width = self.node.shape
         whole = torch.zeros(size, width, width, dtype=torch.uint8, device=self.node.device)
-        for document, place in self._blocks():
-            whole[document, place] = self.friends(document, place).to(torch.uint8)
+        first = 0
+        while first < width - 1:
+            last = min(width - 1, first + max(1, self.block_size // (size * (width - first))))
+            rows, right = slice(first, last), slice(first, width)
+            block = self._upper(first, last).to(torch.uint8)
+            corner = block[:, :, : last - first]
+            whole[:, rows, right] = block
+            whole[:, rows, rows] += corner.transpose(1, 2)
+            whole[:, last:, rows] = block[:, :, last - first :].transpose(1, 2)
+            first = last
         return whole
+
+    def _upper(self, first: int, last: int) -> Tensor:
+        """Return the friends of rows first ... last - 1 right of the diagonal, 1 or True, ``[D, R, W - first]``."""
+        rows, right = slice(first, last), slice(first, None)
+        edge = self.pairs.is_edge(self.node[:, rows, None], self.node[:, None, right])
+        edge &= self.inside[:, rows, None] & self.inside[:, None, right]
+        return edge.logical_and_(self.place[rows, None] < self.place[right])
 
     def every_row(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """Walk over all rows, in order, in blocks: ``document [R]``, ``place [R]`` and their friends ``[R, W]``."""

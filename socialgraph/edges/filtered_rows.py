@@ -123,24 +123,8 @@ class FilteredRows(ExactRows):
 
         return self._decide(distance, distance.abs().amin(1), self.error[document], ids)
 
-    def matrix(self) -> Tensor:
-        """See :meth:`ExactRows.matrix`: right of the diagonal each coin is tossed; left of it stand the same."""
-        size, width = self.node.shape
-        whole = torch.zeros(size, width, width, dtype=torch.uint8, device=self.node.device)
-        first = 0
-        while first < width - 1:
-            last = min(width - 1, first + max(1, self.block_size // (size * (width - first))))
-            rows, right = slice(first, last), slice(first, width)
-            block = self._upper(first, last).to(torch.uint8)
-            corner = block[:, :, : last - first]
-            whole[:, rows, right] = block
-            whole[:, rows, rows] += corner.transpose(1, 2)
-            whole[:, last:, rows] = block[:, :, last - first :].transpose(1, 2)
-            first = last
-        return whole
-
     def _upper(self, first: int, last: int) -> Tensor:
-        """Return the friends of rows first ... last - 1 right of the diagonal, ``[D, R, W - first]``."""
+        """See :meth:`ExactRows._upper`."""
         rows, right = slice(first, last), slice(first, self.width)
         places = torch.arange(first, last, device=self.node.device)
         near = self.windows[:, right].index_select(0, self.width - 1 - places)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ from socialgraph.backbone import load_bert
 from socialgraph.edges.affinity import FACTOR_STEP, SUM_STEP, Affinity, fixed
 from socialgraph.edges.layout import documents
 from socialgraph.edges.pattern import Pattern
+from socialgraph.edges.word_table import WordTable
 from socialgraph.errors import OptionError
 
 
@@ -39,8 +41,8 @@ class Learned(Pattern):
     ought to meet, or, by way of log P of the edges that were drawn, to a ranker's loss (Ronald J. Williams, "Simple
     statistical gradient-following algorithms for connectionist reinforcement learning", Machine Learning 8, 1992).
 
-    A pair costs O(rank) and there is no closed form of the sums, so a graph costs O(l^2 rank); nothing l x l is kept.
-    v is computed once, in double precision; on another machine its last digits may differ.
+    A document of u different word pieces costs O(u^2 rank); with a gradient a pair costs O(rank), and l words
+    O(l^2 rank). v is computed once, in double precision; on another machine its last digits may differ.
 
     Args:
         backbone: name of a BERT, see :func:`socialgraph.backbone.load_bert`.
@@ -68,8 +70,16 @@ class Learned(Pattern):
 
     def forward(self, graph: Data) -> Affinity:
         """Return P for every document of ``graph``, from ``input_ids``."""
-        vector = F.embedding(graph.input_ids, self.vector)
-        return Attraction(*documents(graph), vector, self.sign, self.gain, self.bias)
+        batch, ptr = documents(graph)
+
+        def attraction(batch: Tensor, ptr: Tensor, input_ids: Tensor) -> Attraction:
+            return Attraction(batch, ptr, F.embedding(input_ids, self.vector), self.sign, self.gain, self.bias)
+
+        if torch.is_grad_enabled():
+            return attraction(batch, ptr, graph.input_ids)
+        return WordTable.of(
+            batch, ptr, graph.input_ids, lambda words: attraction(words.document, words.bounds, words.piece).table()
+        )
 
 
 class Attraction(Affinity):
@@ -101,9 +111,12 @@ class Attraction(Affinity):
         """Return P for the pairs; see :meth:`Affinity.pair`."""
         return self.probability((self.left[i] * self.right[j]).sum(-1))
 
-    def block(self, i: Tensor, j: Tensor) -> Tensor:
-        """Return P for a block: the same numbers as :meth:`pair`, by matrix products."""
-        return self.probability(torch.bmm(self.left[i[:, :, 0]], self.right[j[:, 0]].transpose(1, 2)))
+    def table(self) -> Tensor:
+        """Return P of all pairs of each document, the same numbers as :meth:`pair`, row by row, ``[T]``."""
+        squares = [
+            (self.left[first:last] @ self.right[first:last].T).flatten() for first, last in pairwise(self.ptr.tolist())
+        ]
+        return self.probability(torch.cat([self.left.new_empty(0), *squares]))
 
     def probability(self, score: Tensor) -> Tensor:
         """Return the sigmoid."""

@@ -33,7 +33,10 @@ class Pairs:
 
     def has_edge(self, i: Tensor, j: Tensor) -> Tensor:
         """Return which pairs of nodes are friends (ids, broadcast); what stands at i == j means nothing."""
-        low, high = torch.minimum(i, j), torch.maximum(i, j)
+        return self.is_edge(torch.minimum(i, j), torch.maximum(i, j))
+
+    def is_edge(self, low: Tensor, high: Tensor) -> Tensor:
+        """Return which pairs of nodes are friends, the lower id of each first (broadcast)."""
         return toss(self.lower[low], self.higher[high]) < self.probability.pair(low, high) * COIN_SIDES
 
     def weight(self, i: Tensor, j: Tensor) -> Tensor:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
-from torch_geometric.utils import cumsum
 
 from socialgraph.edges.affinity import FACTOR_STEP, Affinity, fixed
 from socialgraph.edges.layout import documents
 from socialgraph.edges.pattern import Pattern
 from socialgraph.edges.statistics import NeighbourCounts, statistics_of
+from socialgraph.edges.word_table import Words, WordTable
 from socialgraph.errors import OptionError, is_whole
 
 
@@ -52,41 +52,14 @@ class Pmi(Pattern):
         Raises:
             OptionError: the graph has no statistics, or their texts are gone.
         """
-        batch, ptr = documents(graph)
         counts = statistics_of(graph).pairs(self.window, self.least)
-        return WordTable(batch, ptr, graph.input_ids, counts)
 
+        def table(words: Words) -> Tensor:
+            piece = words.piece.cpu()  # where the counts are
+            one, other = words.pairs
+            return npmi(counts, piece[one.cpu()], piece[other.cpu()]).to(words.piece.device)
 
-class WordTable(Affinity):
-    """P by the two words alone: a table for each document, of its different word pieces.
-
-    Args:
-        batch: document of each node, ``[N]``.
-        ptr: bounds of the documents, ``[B + 1]``.
-        input_ids: word piece of each node, ``[N]``.
-        counts: of the collection.
-    """
-
-    def __init__(self, batch: Tensor, ptr: Tensor, input_ids: Tensor, counts: NeighbourCounts) -> None:
-        super().__init__(batch, ptr)
-        vocabulary = counts.frequency.numel()
-        key, word = torch.unique(batch * vocabulary + input_ids, return_inverse=True)  # (document, word piece)
-        different = torch.bincount(key // vocabulary, minlength=ptr.numel() - 1)
-        self.size, self.base = different, cumsum(different**2)
-        self.word = word - cumsum(different)[batch]  # its number within the document
-        self.table = npmi(counts, *self._pairs(key % vocabulary)).to(batch.device)
-
-    def _pairs(self, piece: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the word pieces of all places of all tables, on the CPU where the counts are."""
-        entry = torch.repeat_interleave(self.size**2)
-        place = torch.arange(entry.numel(), device=entry.device) - self.base[entry]
-        first, width = cumsum(self.size)[entry], self.size[entry]
-        return piece[first + place // width].cpu(), piece[first + place % width].cpu()
-
-    def pair(self, i: Tensor, j: Tensor) -> Tensor:
-        """Return P for the pairs; see :meth:`Affinity.pair`."""
-        document = self.batch[i]
-        return self.table[self.base[document] + self.word[i] * self.size[document] + self.word[j]]
+        return WordTable.of(*documents(graph), graph.input_ids, table)
 
 
 def npmi(counts: NeighbourCounts, s: Tensor, t: Tensor) -> Tensor:

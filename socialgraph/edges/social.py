@@ -10,10 +10,11 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from socialgraph.edges.affinity import Affinity, LowRank, mix
+from socialgraph.edges.affinity import Affinity, LowRank
 from socialgraph.edges.edge_sampler import EdgeSampler
 from socialgraph.edges.laws import checked_affinities, refuse_sums
 from socialgraph.edges.layout import documents
+from socialgraph.edges.mixture import mix
 from socialgraph.edges.pattern import Pattern
 from socialgraph.edges.social_graph import SocialGraph
 from socialgraph.errors import OptionError

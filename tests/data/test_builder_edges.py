@@ -42,12 +42,6 @@ def test_the_same_circles_with_and_without_edges(build, circles):
             assert torch.equal(kept[number][key], without[number][key])
 
 
-def test_nothing_is_kept_unasked(build):
-    for some in (PAIRS, PAIRS[1:], PAIRS[:1]):
-        assert "edge_index" not in build(circles=EdgeCircles(k=3))(some)
-    assert "edge_index" not in build(None, passages=Windows(64))(PAIRS)
-
-
 def test_all_edges_are_drawn_for_those_who_need_them_only(build, monkeypatch):
     drawn, edges = [], SocialGraph.edges
     monkeypatch.setattr(SocialGraph, "edges", lambda self: drawn.append(1) or edges(self))

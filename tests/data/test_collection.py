@@ -1,5 +1,4 @@
 import math
-import pickle
 
 import pytest
 
@@ -151,12 +150,6 @@ def test_identity_changes_with_any_text():
     assert identity(Stored()) == identity(DOCUMENTS) == identity(dict(DOCUMENTS))
     for other in (Document("d2", "text d2", "title"), Document("d2", "text"), Document("d9", "text d2")):
         assert identity(DOCUMENTS | {"d2": other}) != identity(DOCUMENTS)
-
-
-def test_collections_can_be_pickled_for_workers():
-    again = pickle.loads(pickle.dumps(collection(dev={"b": {"d1": 1.0}})))
-    assert again["dev"].candidates == {"b": {"d1": 1.0}}
-    assert again.documents == DOCUMENTS
 
 
 @pytest.mark.parametrize("value", [3, 3.0, "3", True, -1000, 1000])

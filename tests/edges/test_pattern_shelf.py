@@ -138,6 +138,14 @@ def test_learned_learns(tiny_bert):
     assert after[1] < before[1]
 
 
+def test_a_gradient_changes_nothing_but_roundings(tiny_bert):
+    pattern, data = Learned(tiny_bert[0], rank=8), document([*range(10, 40), 12, 12, 39])
+    with torch.no_grad():
+        found = dense(pattern, data)
+    assert not found.requires_grad
+    torch.testing.assert_close(found, dense(pattern, data).detach(), atol=1e-5, rtol=0)
+
+
 def test_learned_states_are_saved(tiny_bert):
     pattern = Learned(tiny_bert[0], rank=8)
     torch.nn.init.normal_(pattern.vector)

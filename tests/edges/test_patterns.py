@@ -129,15 +129,6 @@ def test_many_random_documents(name: str) -> None:
 
 
 @patterns
-@pytest.mark.parametrize("data", [[document([], [3])], [document([])] * 3])
-def test_no_token_anywhere(name: str, data: list[Data]) -> None:
-    pattern, _ = PATTERNS[name]
-    affinity = pattern(Batch.from_data_list(data))
-    assert [matrix.shape for matrix in affinity.dense()] == [(0, 0)] * len(data)
-    assert affinity.row_sums().shape == (0,)
-
-
-@patterns
 def test_row_row_sums_and_pair_are_parts_of_dense(name: str) -> None:
     pattern, _ = PATTERNS[name]
     data = list(DOCUMENTS.values())
@@ -157,13 +148,6 @@ def test_row_row_sums_and_pair_are_parts_of_dense(name: str) -> None:
         if length > 2:
             assert affinity.pair(ids[0], ids[2]) == matrix[0, 2]
         start += length
-
-
-@patterns
-def test_row_sums_of_a_long_document(name: str) -> None:
-    pattern, _ = PATTERNS[name]
-    affinity = pattern(random_document(1500, 5, vocabulary=500))
-    assert affinity.row_sums() == pytest.approx(affinity.dense()[0].sum(1), rel=1e-6)
 
 
 def test_a_long_document_far_from_its_only_match() -> None:

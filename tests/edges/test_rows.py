@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from drawing import DOCUMENTS, MIXTURES, OwnPattern
-from graphs import document, random_document
+from graphs import random_document
 from scipy import stats
 from torch_geometric.data import Batch, Data
 
@@ -107,20 +107,6 @@ def test_all_edges(dense_up_to: int) -> None:
         start += len(matrix)
     assert np.array_equal(edge_index.numpy(), np.concatenate(rows, 1))
     assert np.array_equal(edge_weight.numpy(), np.concatenate(weights))
-
-
-def test_coins_that_fall_next_to_the_threshold() -> None:
-    # Uniform probabilities a hair's breadth from the coin of one pair: float32 alone could not tell.
-    data = document(range(40), [], coin_key=5)
-    lower, higher = node_hashes(data.coin_key.expand(40), torch.arange(40))
-    for i, j in ((0, 1), (3, 38), (20, 21)):
-        coin = int(toss(lower[i], higher[j]))
-        for side, want in ((0.0, False), (-0.01, False), (0.01, True)):
-            graph = SocialEdges([Uniform()]).sampled(data)
-            graph.probability.constant.fill_((coin + side) / COIN_SIDES)
-            (group,) = graph.groups()
-            row = group.friends(torch.tensor([0]), torch.tensor([j]))[0]
-            assert bool(group.matrix()[0, i, j]) == bool(row[i]) == want
 
 
 def test_deciding_everything_exactly_changes_nothing() -> None:

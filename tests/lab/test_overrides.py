@@ -41,21 +41,6 @@ def test_what_is_no_class_stays():
     assert spelled_out(typed) == typed
 
 
-@pytest.mark.usefixtures("own_module")
-@pytest.mark.parametrize(
-    ("typed", "told"),
-    [
-        ("partition=own_module.Mne", "has no Mne; did you mean Mine"),
-        ("partition=own_module.Friends", "Friends is no subclass of socialgraph.partition.Partition"),
-        ("edges=own_module.Mine", "Mine is no subclass of socialgraph.edges.Pattern or socialgraph.edges.EdgeSampler"),
-        ("partition=nowhere.Mine", "No module named 'nowhere'"),
-    ],
-)
-def test_what_is_mistyped_is_told(typed, told):
-    with pytest.raises(OptionError, match=told):
-        spelled_out([typed])
-
-
 def test_a_file_called_as_a_module_that_is_there(tmp_path, monkeypatch):
     (tmp_path / "statistics.py").write_text(MODULE)
     monkeypatch.chdir(tmp_path)

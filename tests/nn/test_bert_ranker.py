@@ -7,7 +7,7 @@ import torch
 from conftest import document_batch
 from safetensors.torch import load_file, save_file
 
-from socialgraph.errors import CheckpointError, OptionError
+from socialgraph.errors import CheckpointError
 from socialgraph.nn import PARADE, MaxP, Socialformer, SparseTransformer, VanillaBERT
 
 
@@ -50,13 +50,6 @@ def test_the_card_of_a_model_alone_says_what_it_lacks(tiny_bert, tmp_path):
     assert "More Information Needed" not in card
     assert "license: apache-2.0" in card
     assert "`socialgraph.Ranker`" in card
-
-
-def test_unknown_stages_are_refused(tiny_bert):
-    model = PARADE.from_backbone(tiny_bert[0])
-    model.enter("ranking")
-    with pytest.raises(OptionError, match="PARADE has the stages ranking, got 'distillation'"):
-        model.enter("distillation")
 
 
 @pytest.mark.parametrize("kind", [Socialformer, PARADE])

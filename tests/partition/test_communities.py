@@ -18,7 +18,7 @@ from socialgraph.partition import partition_resolver
 from socialgraph.partition.communities import Communities
 from socialgraph.partition.resolver import PARTITIONS
 
-LIBRARY = {"metis": "pymetis", "leiden": "igraph", "spectral": "sklearn"}
+LIBRARY = {"metis": "pymetis", "louvain": "igraph", "leiden": "igraph", "spectral": "sklearn"}
 CLUSTERINGS = ["metis", "louvain", "leiden", "label-propagation", "k-core", "spectral"]
 clusterings = pytest.mark.parametrize("name", CLUSTERINGS)
 shelf = pytest.mark.parametrize("name", [*CLUSTERINGS, "random", "sentences"])

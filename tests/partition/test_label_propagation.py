@@ -1,8 +1,9 @@
 """Label propagation against networkx."""
 
 import networkx as nx
+import pytest
 from circles import circles_of, compact, ruled, some_graphs
-from graphs import Graph
+from graphs import Graph, random_graph
 
 from socialgraph.partition.label_propagation import LabelPropagation
 
@@ -12,3 +13,11 @@ def test_label_propagation(graph: Graph) -> None:
     nodes, g = compact(graph)
     groups = [[nodes[i] for i in found] for found in nx.community.label_propagation_communities(g)]
     assert circles_of(LabelPropagation(5, 7), [graph]) == [ruled(graph, groups, 5, 7)]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_label_propagation_over_random_graphs(seed: int) -> None:
+    graph = random_graph(20 + 7 * seed, 0.01 + 0.002 * seed, seed)
+    nodes, g = compact(graph)
+    groups = [[nodes[i] for i in found] for found in nx.community.label_propagation_communities(g)]
+    assert circles_of(LabelPropagation(50, 60), [graph]) == [ruled(graph, groups, 50, 60)]

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 import torch
 from cases import TIMES
-from circles import LEVELS, unpack
+from circles import LEVELS
+from drawing import OwnPattern
 from graphs import document, random_document
 from torch_geometric.data import Batch, Data
 
 from socialgraph.edges import (
-    Affinity,
     DynamicDistance,
-    Pattern,
     SocialEdges,
     StaticCentrality,
     StaticDistance,
@@ -28,18 +27,6 @@ DEVICES = [
     "cpu",
     pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")),
 ]
-
-
-class OwnAffinity(Affinity):
-    """A distance as a user would write it who knows nothing of closed forms."""
-
-    def pair(self, i: torch.Tensor, j: torch.Tensor) -> torch.Tensor:
-        return 1 / (1 + (i - j).abs().double() / 9)
-
-
-class OwnPattern(Pattern):
-    def forward(self, graph: Data) -> Affinity:
-        return OwnAffinity(graph.batch, graph.ptr)
 
 
 PATTERNS = {
@@ -107,26 +94,6 @@ def test_circles_of_more_than_a_byte(level: str) -> None:
     batch = Batch.from_data_list([random_document(900, 2), random_document(700, 3)])
     sampler = SocialEdges(PATTERNS["words"], sparsity=0.3)
     assert assert_same(LEVELS[level][0](k=3, max_size=600), sampler, batch, (0, 1 << 20)) >= 2
-
-
-@levels
-def test_as_the_reference(level: str) -> None:
-    data = documents(20, 7, 90)
-    batch, sampler = Batch.from_data_list(data), SocialEdges(PATTERNS["three"], sparsity=0.8)
-    edge_index, edge_weight = sampler(batch)
-    for limit in (0, 1 << 20):
-        sampled = sampler.sampled(batch)
-        sampled.dense_up_to = limit
-        found = LEVELS[level][0](k=6, max_size=9).from_sampled(sampled)
-        start = 0
-        for one, circles in zip(data, unpack(*found, [one.num_nodes for one in data]), strict=True):
-            n = one.num_nodes
-            row, col = edge_index[:, (edge_index[0] >= start) & (edge_index[0] < start + n)] - start
-            adjacency, weight = np.zeros((n, n), dtype=bool), np.zeros((n, n))
-            adjacency[row, col] = True
-            weight[row, col] = edge_weight[(edge_index[0] >= start) & (edge_index[0] < start + n)]
-            assert circles == LEVELS[level][1](adjacency, 6, 9, "strongest", weight)
-            start += n
 
 
 @levels

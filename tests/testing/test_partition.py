@@ -20,8 +20,8 @@ from socialgraph.testing.partition import (
     undrawn_edges_give_the_same_circles,
 )
 
-#: they are tried with circles so small that friends of equal weight are looked for in 40 to 79 words, not 160 to 199
-SLOW = ("louvain", "spectral")
+#: tried with circles so small that friends of equal weight are looked for in 40 to 79 words, not 160 to 199
+SLOW = ("spectral",)
 
 
 @pytest.mark.parametrize(

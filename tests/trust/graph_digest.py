@@ -41,6 +41,7 @@ from socialgraph.partition import (
     Blocks,
     EdgeCircles,
     KCore,
+    LabelPropagation,
     NodeCircles,
     Partition,
     RandomCircles,
@@ -63,10 +64,7 @@ DOCUMENTS = (
 #: documents below 1,000 tokens are drawn
 CIRCLES_OF = ("the four patterns", "the three exact patterns", "uniform")
 #: partitions by name with the library that each needs
-LIBRARIES = {
-    "metis": "pymetis", "louvain": "networkx", "leiden": "igraph", "label-propagation": "networkx",
-    "spectral": "sklearn",
-}  # fmt: skip
+LIBRARIES = {"metis": "pymetis", "louvain": "igraph", "leiden": "igraph", "spectral": "sklearn"}
 Digests = dict[str, str]
 
 
@@ -136,6 +134,7 @@ def partitions() -> dict[str, Partition]:
         "blocks": Blocks(),
         "whole": Whole(),
         "k-core": KCore(k=2),
+        "label-propagation": LabelPropagation(),
     }
 
 

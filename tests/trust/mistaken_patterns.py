@@ -25,6 +25,8 @@ def near(i: Tensor, j: Tensor) -> Tensor:
 
 
 class Rule(Affinity):
+    """Somebody's P(i, j)."""
+
     def __init__(self, batch: Tensor, ptr: Tensor, rule: Any) -> None:
         super().__init__(batch, ptr)
         self.rule = rule

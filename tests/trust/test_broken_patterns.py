@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import torch
 from broken_classes import PAIRS, collection, one_line
+from mistaken_patterns import Rule, near
 from torch import Tensor
 
-from socialgraph.edges import Affinity, Centrality, LowRank, Pattern, StaticDistance, Uniform
+from socialgraph.edges import Centrality, LowRank, Pattern, StaticDistance, Uniform
 from socialgraph.edges.laws import SAMPLE, TOLERANCE, sample
 from socialgraph.edges.layout import documents
 
@@ -22,21 +23,6 @@ def build(tmp_path_factory):
 
 
 INF, NAN = float("inf"), float("nan")
-
-
-class Rule(Affinity):
-    """Somebody's P(i, j)."""
-
-    def __init__(self, batch: Tensor, ptr: Tensor, rule: Callable[[Tensor, Tensor], Any]) -> None:
-        super().__init__(batch, ptr)
-        self.rule = rule
-
-    def pair(self, i: Tensor, j: Tensor) -> Any:
-        return self.rule(i, j)
-
-
-def near(i: Tensor, j: Tensor) -> Tensor:
-    return 1 / (1 + (i - j).abs().double())
 
 
 RULES: dict[str, Callable[[Tensor, Tensor], Any]] = {

@@ -25,8 +25,9 @@ from socialgraph.edges import (
     WattsStrogatz,
     coin_key,
 )
-from socialgraph.edges.affinity import LowRank, mix
+from socialgraph.edges.affinity import LowRank
 from socialgraph.edges.coins import node_hashes, toss
+from socialgraph.edges.mixture import mix
 from socialgraph.edges.social import scale
 from socialgraph.edges.social_graph import SocialGraph
 from socialgraph.partition import partition_resolver

@@ -12,6 +12,7 @@ into.
 from __future__ import annotations
 
 import time
+from itertools import product
 
 import torch
 from omegaconf import DictConfig
@@ -71,7 +72,7 @@ def read(run: Run, tasks: Tasks) -> Outcome:
     for scored in readers.values():
         scored.save()
     measures = {
-        named(measure, name, how): values
+        NAMES[measure, name, how]: values
         for (name, how), ordered in runs.items()
         for measure, values in ranking.evaluate(asked.qrels, ordered, MEASURES).per_query.items()
     }
@@ -142,14 +143,11 @@ def reader(config: DictConfig) -> KeptScores:
     return kept(model, score, config)
 
 
-def named(measure: str, reader: str, how: str) -> str:
-    """Return what a measure of this level is called."""
-    return f"{measure} {reader} {how}"
-
-
 READERS = {"encoder": encoder, "reader": reader}
+#: measure of a ranking, who reads for it, how its scores are pooled -> what that is called
+NAMES = {which: " ".join(which) for which in product(MEASURES, READERS, POOLS)}
 #: measure of this level -> who reads for it
-READ_BY = {named(measure, name, how): name for measure in MEASURES for name in READERS for how in POOLS}
+READ_BY = {name: who for (_, who, _), name in NAMES.items()}
 
 
 def kept(model: torch.nn.Module, score: Reader, config: DictConfig) -> KeptScores:

@@ -51,15 +51,12 @@ def narrowed(of: Comparison, columns: list[str], without: list[str] | None = Non
 def of_row(column: Column, of: Comparison, known: set[str]) -> Column:
     """Return a column that says of a line what another comparison says of the same row."""
 
-    def theirs(line: Line) -> Line | None:
-        return of.by_name.get(line.row.name)
-
     def value(line: Line) -> Any:
-        other = theirs(line)
+        other = of.by_name.get(line.row.name)
         return None if other is None else column.value(other)
 
     def mark(line: Line) -> bool:
-        other = theirs(line)
+        other = of.by_name.get(line.row.name)
         return other is not None and column.mark(other)
 
     heading = f"{column.heading} (reading)" if column.heading in known else column.heading

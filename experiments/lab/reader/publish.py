@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
-from safetensors.torch import save_file
+from safetensors.torch import save
 
 from socialgraph import low_rank
 from socialgraph.backbone import load_bert
+from socialgraph.data.files import atomic_write, sha256
 from socialgraph.nn import MaxP
 from socialgraph.nn.bert_weights import bert_weights
 
@@ -25,7 +25,6 @@ def publish(model: MaxP, file: Path, rank: int) -> str:
     before = load_bert("minilm").state_dict()
     change = low_rank.cut(before, {name: after[name].detach() for name in before if name in after}, rank)
     score = {f"score.{name}": value.detach().clone() for name, value in model.score.state_dict().items()}
-    beside = file.with_name(f"{file.name}.part")
-    save_file({**change, **score}, beside)
-    beside.rename(file)
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+    with atomic_write(file, "wb") as written:
+        written.write(save({**change, **score}))
+    return sha256(file)

@@ -131,14 +131,6 @@ def test_empty_documents_are_counted(builder, tiny_bert, tmp_path):
         )
 
 
-def test_a_query_without_word_pieces_keeps_its_order(builder, tiny_bert, tmp_path):
-    model = model_of("colbert", tiny_bert[0])
-    store = encode_collection(model, builder, ["d1", "d2"], tmp_path / "store", progress=False)
-    with pytest.warns(UserWarning, match="1 queries have no word piece and keep the order of their candidates: q0"):
-        run = rerank_stored(model, store, builder, {"q0": "\u200b"}, {"q0": {"d1": 2.0, "d2": 1.0}}, progress=False)
-    assert run == {"q0": {"d1": 2.0, "d2": 1.0}}
-
-
 def test_another_model_or_other_passages_are_refused(builder, tiny_bert, tmp_path):
     folder, _ = tiny_bert
     model = model_of("icli-dot", folder)
