@@ -59,6 +59,7 @@ def side_by_side(
     order = torch.argsort(batch[leader_index], stable=True)
     number = torch.empty_like(order)
     number[order] = torch.arange(order.numel(), device=order.device)
-    circle = number[circle_index[1]]
+    circle = number.index_select(0, circle_index[1])
     place = torch.argsort(circle, stable=True)
-    return torch.stack([circle_index[0], circle])[:, place], leader_index[order], passage_mask[order]
+    circle_index = torch.stack([circle_index[0], circle]).index_select(1, place)
+    return circle_index, leader_index[order], passage_mask[order]

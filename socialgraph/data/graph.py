@@ -103,36 +103,38 @@ def circle_score(graph: Data) -> Tensor:
 
 def connect(batch: Batch, edge_index: Tensor, edge_weight: Tensor) -> None:
     """Give a batch of graphs its edges, such that ``batch[i]`` finds its own."""
-    count = torch.bincount(batch.batch[edge_index[0]], minlength=batch.num_graphs)
-    _attach(batch, "edge_index", edge_index, count, batch.ptr[:-1])
-    _attach(batch, "edge_weight", edge_weight, count, torch.zeros_like(batch.ptr[:-1]))
+    count = torch.bincount(batch.batch.index_select(0, edge_index[0]), minlength=batch.num_graphs)
+    bounds = cumsum(count)
+    _attach(batch, "edge_index", edge_index, bounds, batch.ptr[:-1])
+    _attach(batch, "edge_weight", edge_weight, bounds, torch.zeros_like(count))
 
 
 def gather(batch: Batch, circle_index: Tensor, leader_index: Tensor, passage_mask: Tensor) -> None:
     """Give a batch of graphs its circles, such that ``batch[i]`` finds its own."""
     document = batch.batch[leader_index]
     circles = torch.bincount(document, minlength=batch.num_graphs)
-    members = torch.bincount(document[circle_index[1]], minlength=batch.num_graphs)
+    members = torch.bincount(document.index_select(0, circle_index[1]), minlength=batch.num_graphs)
     first = torch.stack([batch.ptr[:-1], circles.cumsum(0) - circles], 1).unsqueeze(-1)
-    _attach(batch, "circle_index", circle_index, members, first)
-    _attach(batch, "leader_index", leader_index, circles, batch.ptr[:-1])
-    _attach(batch, "passage_mask", passage_mask, circles, torch.zeros_like(circles))
+    bounds = cumsum(circles)
+    _attach(batch, "circle_index", circle_index, cumsum(members), first)
+    _attach(batch, "leader_index", leader_index, bounds, batch.ptr[:-1])
+    _attach(batch, "passage_mask", passage_mask, bounds, torch.zeros_like(circles))
 
 
 def rate(batch: Batch, circle_score: Tensor) -> None:
     """Give the circles of a batch of graphs a score, such that ``batch[i]`` finds its own."""
     circles = torch.bincount(batch.batch[batch.leader_index], minlength=batch.num_graphs)
-    _attach(batch, "circle_score", circle_score, circles, torch.zeros_like(circles))
+    _attach(batch, "circle_score", circle_score, cumsum(circles), torch.zeros_like(circles))
 
 
 def weigh(batch: Batch, name: str, weight: Tensor) -> None:
     """Give the nodes of a batch of graphs a weight, such that ``batch[i]`` finds its own."""
-    _attach(batch, name, weight, batch.ptr.diff(), torch.zeros_like(batch.ptr[:-1]))
+    _attach(batch, name, weight, batch.ptr, torch.zeros_like(batch.ptr[:-1]))
 
 
-def _attach(batch: Batch, key: str, value: Tensor, count: Tensor, increment: Tensor) -> None:
+def _attach(batch: Batch, key: str, value: Tensor, bounds: Tensor, increment: Tensor) -> None:
     # PyG records where each item's part lies only when it collates; what is computed for a whole batch at
     # once has to be recorded the same way.
     batch[key] = value
-    batch._slice_dict[key] = cumsum(count).cpu()
+    batch._slice_dict[key] = bounds.cpu()
     batch._inc_dict[key] = increment.cpu()

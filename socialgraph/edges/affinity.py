@@ -184,10 +184,10 @@ class LowRank(Affinity):
         Columns of ``right`` that are constant in every document are summed up in column 0 of ``l``, those of ``left``
         in column 1 of ``r``; what stands opposite is 1. All sums are exact.
         """
-        first = self.ptr[:-1][self.batch]
+        first = self.ptr.index_select(0, self.batch)
         product, one = self.left * self.right, torch.ones_like(self.batch, dtype=torch.float64)[:, None]
-        row = (self.right == self.right[first]).all(0)
-        column = (self.left == self.left[first]).all(0) & ~row
+        row = (self.right == self.right.index_select(0, first)).all(0)
+        column = (self.left == self.left.index_select(0, first)).all(0) & ~row
         rest = ~(row | column)
         left = torch.cat([product[:, row].sum(1, keepdim=True), one, self.left[:, rest]], 1)
         right = torch.cat([one, product[:, column].sum(1, keepdim=True), self.right[:, rest]], 1)

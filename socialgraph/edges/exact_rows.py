@@ -47,6 +47,11 @@ class ExactRows:
         self.node = torch.where(self.inside, first + place, first)
         self.place = place.int()
 
+    def of_node(self, x: Tensor) -> Tensor:
+        """Return what ``x [N, ...]`` says of the nodes of the tables, ``[D, W, ...]``."""
+        # on a CPU this takes a fourth of the time of x[self.node]
+        return x.index_select(0, self.node.flatten()).view(*self.node.shape, *x.shape[1:])
+
     def friends(self, document: Tensor, place: Tensor, column: Tensor | None = None) -> Tensor:
         """Return who is friends with whom.
 

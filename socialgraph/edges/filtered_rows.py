@@ -51,12 +51,12 @@ class FilteredRows(ExactRows):
     def __init__(self, pairs: Pairs, p: LowRank, document: Tensor, as_matrix: bool, fuse: bool) -> None:
         super().__init__(pairs, document, as_matrix)
         self.fuse = fuse
-        self.lower, self.higher = pairs.lower[self.node], pairs.higher[self.node]
+        self.lower, self.higher = self.of_node(pairs.lower), self.of_node(pairs.higher)
         self.swap = self.lower - self.higher  # what the hash of a pair gains when its ends change places
         self.document = torch.arange(len(document), device=document.device)[:, None]
 
         # P itself: <left, right> is exact in float64, whatever the order (see LowRank)
-        left, right = self.exact = p.terms[0][self.node], p.terms[1][self.node]  # [D, W, 2 + s] each
+        left, right = self.exact = self.of_node(p.terms[0]), self.of_node(p.terms[1])  # [D, W, 2 + s] each
         self.exact_gain, self.exact_constant = p.gain[document, None], p.constant[document, None]
         self.exact_kernel = torch.zeros(self.width, dtype=torch.float64, device=document.device)
         self.exact_kernel[: p.kernel.numel()] = p.kernel[: self.width]

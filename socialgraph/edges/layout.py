@@ -18,12 +18,13 @@ def documents(graph: Data) -> tuple[Tensor, Tensor]:
     batch = getattr(graph, "batch", None)
     if batch is None:
         return torch.zeros(nodes, dtype=torch.long, device=device), torch.tensor([0, nodes], device=device)
-    return batch, cumsum(torch.bincount(batch, minlength=int(graph.num_graphs)))
+    ptr = getattr(graph, "ptr", None)  # PyG's batches have it
+    return batch, cumsum(torch.bincount(batch, minlength=int(graph.num_graphs))) if ptr is None else ptr
 
 
 def positions(batch: Tensor, ptr: Tensor) -> Tensor:
     """Return each node's place within its document, from 0."""
-    return torch.arange(batch.numel(), device=batch.device) - ptr[batch]
+    return torch.arange(batch.numel(), device=batch.device) - ptr.index_select(0, batch)
 
 
 def padded(ptr: Tensor, width: int) -> tuple[Tensor, Tensor]:

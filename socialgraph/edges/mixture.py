@@ -46,7 +46,7 @@ def mix(parts: list[Affinity], weights: list[Tensor]) -> Affinity:
     batch, ptr = parts[0].batch, parts[0].ptr
     left, right, constant, kernel, gain = [], [], torch.zeros_like(weights[0]), None, None
     for part, weight in zip(low, weights, strict=True):
-        root = weight.clamp(min=0).sqrt()[batch, None]
+        root = weight.clamp(min=0).sqrt().index_select(0, batch)[:, None]
         left.append(root * part.left)
         right.append(root * part.right)
         constant = constant + weight * part.constant

@@ -24,7 +24,7 @@ class Pairs:
         self.probability = probability
         self.batch, self.ptr = probability.batch, probability.ptr
         self.batch_size = self.ptr.numel() - 1
-        self.lower, self.higher = node_hashes(coin_key[self.batch], positions(self.batch, self.ptr))
+        self.lower, self.higher = node_hashes(coin_key.index_select(0, self.batch), positions(self.batch, self.ptr))
 
     @cached_property
     def expected(self) -> Tensor:

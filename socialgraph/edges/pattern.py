@@ -3,6 +3,7 @@ r"""What a social pattern is: nodes in, an :class:`~socialgraph.edges.affinity.A
 from __future__ import annotations
 
 import re
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -24,7 +25,7 @@ class Pattern(Described, torch.nn.Module):
     @property
     def name(self) -> str:
         """The class name in snake case; names the pattern in graphs, plots and options."""
-        return re.sub(r"(?<!^)(?=[A-Z])", "_", type(self).__name__).lower()
+        return snake_case(type(self).__name__)
 
     def forward(self, graph: Data) -> Affinity:
         """Return the probabilities of all pairs of every document of ``graph``."""
@@ -59,6 +60,12 @@ class Centrality(Pattern):
         return smooth_product(weights.double(), batch, ptr)
 
 
+@cache
+def snake_case(name: str) -> str:
+    """Return ``StaticDistance`` as ``static_distance``."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
 def smooth_product(weights: Tensor, batch: Tensor, ptr: Tensor) -> LowRank:
     """Return f(w_i w_j) of equation 3 in closed form.
 
@@ -78,11 +85,10 @@ def smooth_product(weights: Tensor, batch: Tensor, ptr: Tensor) -> LowRank:
     lowest = torch.where(count > 0, lowest, 0.0)
     span = torch.where(speaks, most - least, 1.0)
     reach = torch.where(speaks, highest - lowest, 1.0)
-    u = (amplitude - lowest[batch]) / reach[batch]
-    u = torch.where(speaks[batch], u, 0.0)
-    linear = (lowest * reach / span)[batch] * u
-    square = (reach / span.sqrt())[batch] * u
-    one = speaks[batch].double()
+    of_document = torch.stack([lowest, reach, lowest * reach / span, reach / span.sqrt(), speaks.double()])
+    low, width, slope, root, one = of_document.index_select(1, batch)
+    u = torch.where(one > 0, (amplitude - low) / width, 0.0)
+    linear, square = slope * u, root * u
     constant = torch.where(speaks, (lowest * lowest - least) / span, 0.0)
     return LowRank(
         batch,

@@ -79,7 +79,7 @@ class FriendCircles(Partition):
         leader, order = node[leading], torch.argsort(name[leading])
         number = torch.searchsorted(name[leading][order], name)
         place = torch.argsort(number * max(batch.numel(), 1) + node)
-        return torch.stack([node, number])[:, place], leader[order]
+        return torch.stack([node, number]).index_select(1, place), leader[order]
 
     def remove(self, graph: RemainingGraph, circle: Tensor) -> None:
         """Take what the circles do not share out of ``graph``: one circle of each document that has one."""

@@ -23,7 +23,7 @@ class Modularity(Communities):
 
     Unlike friend circles, each word has one circle, and the number of communities is found, not asked for: often fewer
     than ten in 2,048 words at sparsity 0.93, each larger than ``max_size``. A higher resolution makes more and smaller
-    ones.
+    ones. A document of 2,048 words takes about half a second, one of 4,096 two to three.
 
     Args:
         k: number of circles of a document at most.

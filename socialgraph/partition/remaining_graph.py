@@ -163,7 +163,7 @@ class RemainingTable(RemainingGraph):
 
     def first_of(self, rank: Tensor) -> Tensor:
         """Return the node of each document whose ``rank [D]``, degree * W + backwards, is highest."""
-        return torch.where(rank >= self.width, self.pad - rank % self.width, self.pad)
+        return (self.pad - rank % self.width).masked_fill_(rank < self.width, self.pad)
 
     def mark_removed(self, circle: Tensor, dtype: torch.dtype) -> None:
         """Note that the members are no longer there."""

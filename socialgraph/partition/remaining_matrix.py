@@ -35,11 +35,11 @@ class RemainingMatrix(RemainingTable):
 
     def remove_edges_among(self, circle: Tensor) -> None:
         """See :meth:`RemainingGraph.remove_edges_among`."""
-        place = self.width * (self.first + circle)[:, :, None] + circle[:, None, :]
-        cells = self.matrix.view(-1)
-        lost = cells.index_select(0, place.flatten()).view_as(place)
+        place = torch.add(circle.unsqueeze(1), (self.first + circle).unsqueeze(2), alpha=self.width)
+        cells, number = self.matrix.view(-1), place.flatten()
+        lost = cells.index_select(0, number).view_as(place)
         self.rank.scatter_add_(1, circle, lost.sum(2) * -self.width)
-        cells.index_fill_(0, place.flatten(), 0)
+        cells.index_fill_(0, number, 0)
 
     def remove_nodes(self, circle: Tensor) -> None:
         """See :meth:`RemainingGraph.remove_nodes`."""

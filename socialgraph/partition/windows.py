@@ -53,14 +53,15 @@ class Windows(Partition):
         """Return the windows of every document; an empty document has none."""
         node = torch.arange(batch.numel(), device=batch.device)
         ptr = cumsum(torch.bincount(batch, minlength=batch_size))
-        place = node - ptr[batch]
+        place = node - ptr.index_select(0, batch)
         begins = place % self.size == 0
         leader = node[begins if self.k is None else begins & (place < self.k * self.size)]
         start = torch.maximum(leader - self.before, ptr[batch[leader]])
         end = torch.minimum(leader + self.size + self.after, ptr[batch[leader] + 1])
-        circle = torch.repeat_interleave(end - start)
-        rank = torch.arange(circle.numel(), device=batch.device) - cumsum(end - start)[circle]
-        return torch.stack([start[circle] + rank, circle]), leader
+        size = end - start
+        circle = torch.repeat_interleave(size)
+        shift = (start - cumsum(size)[:-1]).index_select(0, circle)
+        return torch.stack([torch.arange(circle.numel(), device=batch.device) + shift, circle]), leader
 
     def from_sampled(self, graph: SampledGraph) -> tuple[Tensor, Tensor]:
         """Return the same without drawing an edge; see :meth:`Partition.from_sampled`."""

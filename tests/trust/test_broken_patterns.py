@@ -13,7 +13,7 @@ from mistaken_patterns import Rule, near
 from torch import Tensor
 
 from socialgraph.edges import Centrality, LowRank, Pattern, StaticDistance, Uniform
-from socialgraph.edges.laws import SAMPLE, sample
+from socialgraph.edges.laws import SAMPLE, TOLERANCE, sample
 from socialgraph.edges.layout import documents
 
 
@@ -115,6 +115,20 @@ def test_good_ones_pass(build, record_property):
         assert torch.equal(good[key], same[key])
     build([by_rule(RULES["partly above one"])], check=False)(PAIRS)  # nobody looks
     record_property("told", f"broken patterns: {len(PATTERNS)} kinds, each ends in one line")
+
+
+def test_roundings_are_no_offence(build):
+    def off(by: float) -> Pattern:
+        return by_rule(lambda i, j: near(i, j) + by * (i < j))
+
+    def refused(pattern: Pattern) -> str:
+        return one_line(lambda: build([pattern])(PAIRS), "BrokenPattern")
+
+    build([off(0.9 * TOLERANCE)])(PAIRS)
+    assert "'who comes first does not matter'" in refused(off(1.1 * TOLERANCE))
+    build([by_rule(lambda i, j: 0 * near(i, j) + 1 + 0.9 * TOLERANCE)])(PAIRS)
+    above = by_rule(lambda i, j: 0 * near(i, j) + 1 + 1.1 * TOLERANCE)
+    assert "'values lie between 0 and 1'" in refused(above)
 
 
 def test_the_sample_is_of_pairs_within_documents():
