@@ -68,9 +68,7 @@ def pydocs_evidence(collection: Collection) -> dict[str, Evidence]:
     """Return where each question's docstring stands in its module: query ids are the names that stand before it."""
     size, tokenizer = Tokens(COUNTED_BY).whole_length, load_tokenizer(COUNTED_BY)
     places: dict[str, Evidence] = {}
-    starts: dict[
-        str, npt.NDArray[np.int64]
-    ] = {}  # document -> the characters at which its pieces start
+    starts: dict[str, npt.NDArray[np.int64]] = {}  # document -> the characters at which its pieces start
     for split in collection.splits.values():
         for query_id, grades in split.qrels.items():
             document_id = next(iter(grades))
