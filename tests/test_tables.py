@@ -170,7 +170,7 @@ def test_every_row_is_something_to_type(hydra, table, size):
 def test_the_command(tales, tmp_path, capsys):
     make(tmp_path, "table1", *tales, "rows=[bm25]")
     assert "| BM25 | - | - | " in capsys.readouterr().out
-    with pytest.raises(SystemExit, match=r"^error: table2 has no row 'bm25'; there are: parade, socialformer-edge, "):
+    with pytest.raises(SystemExit, match=r"^error: table2 has no row 'bm25'; there are: sentence-maxp, parade, "):
         make(tmp_path, "table2", *tales, "rows=[bm25]")
 
 
