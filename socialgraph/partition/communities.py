@@ -6,6 +6,7 @@ from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.utils import cumsum
@@ -151,3 +152,15 @@ def library(name: str, user: Partition, package: str = "") -> Any:
         raise OptionError(
             f"{type(user).__name__} needs {package or name}: pip install 'socialgraph-ir[partitions]'"
         ) from None
+
+
+def friends_of(row: np.ndarray, column: np.ndarray, num_nodes: int) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Return how many friends each node has, ``[n]``, and which, an array for each node.
+
+    Args:
+        row: one end of each edge in both directions, sorted, ``[E]``.
+        column: the other end.
+        num_nodes: number of nodes.
+    """
+    ptr = np.searchsorted(row, np.arange(num_nodes + 1))
+    return np.diff(ptr), [column[first:last] for first, last in pairwise(ptr.tolist())]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import torch
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
-from socialgraph.partition.communities import Communities
+from socialgraph.partition.communities import Communities, friends_of
 from socialgraph.partition.ties import pair_coin
 
 
@@ -66,14 +64,13 @@ def innermost_core(row: np.ndarray, column: np.ndarray, num_nodes: int) -> np.nd
         column: the other end.
         num_nodes: number of nodes.
     """
-    ptr = np.searchsorted(row, np.arange(num_nodes + 1))
-    friends = [column[first:last] for first, last in pairwise(ptr.tolist())]
+    degrees, friends = friends_of(row, column, num_nodes)
     # Degree and coin in one whole number. The lower node as a tie-break would pull cores to the start of the document;
     # the same coins in every document would pull them to the same places.
     coin = pair_coin(torch.tensor(row.size), torch.arange(num_nodes)).numpy()
     behind = np.empty(num_nodes, dtype=np.int64)
     behind[np.argsort(coin, kind="stable")] = np.arange(num_nodes - 1, -1, -1)
-    rank = np.diff(ptr) * num_nodes + behind
+    rank = degrees * num_nodes + behind
     gone = np.iinfo(rank.dtype).max // 2  # stays far above all others, whatever is subtracted
     order = np.empty(num_nodes, dtype=np.int64)
     highest, start = -1, 0

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from socialgraph.partition.communities import Communities, disjoint
+from socialgraph.partition.communities import Communities, disjoint, friends_of
 
 
 class LabelPropagation(Communities):
@@ -57,11 +57,10 @@ def greedy_colours(row: np.ndarray, column: np.ndarray, num_nodes: int) -> np.nd
         column: the other end.
         num_nodes: number of nodes.
     """
-    ptr = np.searchsorted(row, np.arange(num_nodes + 1))
-    friends = [column[first:last] for first, last in pairwise(ptr.tolist())]
+    degree, friends = friends_of(row, column, num_nodes)
     colour = np.full(num_nodes, -1)
-    taken = np.zeros(np.diff(ptr).max() + 2, dtype=bool)  # the last place is that of friends without a colour
-    for node in np.argsort(-np.diff(ptr), kind="stable").tolist():
+    taken = np.zeros(degree.max() + 2, dtype=bool)  # the last place is that of friends without a colour
+    for node in np.argsort(-degree, kind="stable").tolist():
         seen = colour[friends[node]]
         taken[seen] = True
         colour[node] = taken.argmin()
