@@ -262,13 +262,17 @@ def load_tokenizer(name: str) -> Any:
     return tokenizer
 
 
-def special_tokens(name: str) -> tuple[int, int]:
+def special_tokens(name: str, tokenizer: Any = None) -> tuple[int, int]:
     """Return the backbone's ids of [CLS] and [SEP].
+
+    Args:
+        name: of the backbone.
+        tokenizer: its own, if it has been loaded.
 
     Raises:
         CheckpointError: its tokenizer has none.
     """
-    tokenizer = load_tokenizer(name)
+    tokenizer = tokenizer or load_tokenizer(name)
     if tokenizer.cls_token_id is None or tokenizer.sep_token_id is None:
         raise CheckpointError(f"{name}: the tokenizer has no [CLS] or no [SEP]; a BERT needs both")
     return tokenizer.cls_token_id, tokenizer.sep_token_id

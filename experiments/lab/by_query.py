@@ -75,7 +75,7 @@ def sections_of(of: Comparison, run: DictConfig, task: Task, split: str, names: 
     relevant = {query: task.collection[split].relevant(query) for query in queries}
     evidence, flags = task.evidence(run.data), read_flags(run.data.get("path", "."))
     starts = {q: evidence[q].start for q in queries if q in evidence and evidence[q].document_id in relevant[q]}
-    lengths = lengths_of(relevant, task.collection, of.config.backbone)
+    lengths = lengths_of(relevant, task.collection, task.whole_texts(of.config.backbone))
     anchored = {query: int(flags[query]) for query in queries if query in flags}
     sections = []
     for name, title, axis, place, bounds in (
@@ -94,10 +94,9 @@ def sections_of(of: Comparison, run: DictConfig, task: Task, split: str, names: 
     return sections
 
 
-def lengths_of(relevant: dict[str, list[str]], collection: Collection, backbone: str) -> dict[str, int]:
+def lengths_of(relevant: dict[str, list[str]], collection: Collection, tokens: Tokens) -> dict[str, int]:
     """Return the length of the shortest document that is relevant to each query, in word pieces of the whole text."""
     ids = sorted({document for documents in relevant.values() for document in documents})
-    tokens = Tokens.stored(collection.documents, backbone, 1 << 30)  # whole, however much was read
     length = dict(zip(ids, tokens.lengths(ids, collection.documents), strict=True))
     return {query: min(length[d] for d in documents) for query, documents in relevant.items() if documents}
 

@@ -18,7 +18,7 @@ from lab.files import file_name, write_figure, write_json
 from lab.plan import composed
 from lab.recipe import partition
 from lab.store import Store, versions
-from lab.task import made, read_texts
+from lab.task import made, read_texts, whole_texts
 from socialgraph.data import Collection, GraphBuilder, TermStatistics, Tokens, WeightCache
 from socialgraph.data.collection import hash_fraction
 from socialgraph.edges import SocialEdges
@@ -117,7 +117,8 @@ def draw_figure6(chosen: argparse.Namespace) -> Drawn:
         name, values = measured(store, row, chosen.measure, qrels, collection.name)
         measures[row if name in measures else name] = values
     relevant = {query: collection[split].relevant(query) for query in values}
-    buckets = measures_by_length(measures, lengths_of(relevant, collection, config.backbone), chosen.bounds)
+    lengths = lengths_of(relevant, collection, whole_texts(collection, config.backbone))
+    buckets = measures_by_length(measures, lengths, chosen.bounds)
     for bucket in buckets:
         means = ", ".join(f"{system} {mean:.3f}" for system, mean in bucket.means.items())
         print(f"{bucket.name:>16}: {len(bucket.queries):4} queries  {means}")

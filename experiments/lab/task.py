@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, TypeVar
 
 from omegaconf import DictConfig, OmegaConf
@@ -30,6 +31,7 @@ class Task:
     dev: Split
     tests: dict[str, Split]
     read: dict[Any, tuple[Tokens, TermStatistics]] = field(default_factory=dict)
+    whole: dict[str, Tokens] = field(default_factory=dict)
 
     @property
     def test_name(self) -> str:
@@ -51,6 +53,12 @@ class Task:
         if key not in self.read:
             self.read[key] = read_texts(self.collection, *key)
         return self.read[key]
+
+    def whole_texts(self, backbone: str) -> Tokens:
+        """Return the word pieces of whole documents, however much of them is read; each backbone's once."""
+        if backbone not in self.whole:
+            self.whole[backbone] = whole_texts(self.collection, backbone)
+        return self.whole[backbone]
 
 
 class Tasks(dict[str, Task]):
@@ -120,6 +128,11 @@ def read_texts(
     return tokens, TermStatistics.of(tokens, collection.documents)
 
 
+def whole_texts(collection: Collection, backbone: str) -> Tokens:
+    """Return the word pieces of whole documents."""
+    return Tokens.stored(collection.documents, backbone, 1 << 30)
+
+
 def made(config: DictConfig, option: str, kind: type[T]) -> T:
     """Return the object that an option describes by its class or function.
 
@@ -150,16 +163,22 @@ def sampled(
         answerable: leave out queries without a relevant document among them: no order of theirs is better than another.
         skipped: so many of the lowest hash are left out first.
     """
-    candidates = {
-        query_id: {document: scores[document] for document in ranked(scores)[:depth]}
-        for query_id, scores in (split.candidates or {}).items()
-    }
-    queries = [q for q in split.queries if not answerable or candidates.get(q, {}).keys() & split.relevant(q)]
-    chosen = set(sorted(queries, key=hash_fraction)[skipped:][:amount])
+    candidates = split.candidates or {}
+
+    def best(query_id: str) -> dict[str, float]:
+        scores = candidates.get(query_id, {})
+        return {document: scores[document] for document in ranked(scores)[:depth]}
+
+    def is_asked(query_id: str) -> bool:
+        return not answerable or bool(best(query_id).keys() & split.relevant(query_id))
+
+    # lazily: of many queries few are asked, and only their candidates are looked at
+    asked = filter(is_asked, sorted(split.queries, key=hash_fraction))
+    chosen = set(islice(asked, skipped, None if amount is None else skipped + amount))
     return Split(
         {query_id: text for query_id, text in split.queries.items() if query_id in chosen},
         {query_id: grades for query_id, grades in split.qrels.items() if query_id in chosen},
-        {query_id: scores for query_id, scores in candidates.items() if query_id in chosen},
+        {query_id: best(query_id) for query_id in candidates if query_id in chosen},
     )
 
 

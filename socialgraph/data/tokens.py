@@ -50,7 +50,7 @@ class Tokens:
                 f"and max_query_length={max_query_length}"
             )
         self.tokenizer = load_tokenizer(backbone)
-        self.special = special_tokens(backbone)  # ids of [CLS] and [SEP]
+        self.special = special_tokens(backbone, self.tokenizer)  # ids of [CLS] and [SEP]
         self.max_document_length = max_document_length
         self.max_query_length = max_query_length
         self.store = store
