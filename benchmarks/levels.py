@@ -6,7 +6,8 @@ go first, so that dynamic centrality is kept when the clock starts, in a cache o
 * evidence: the whole run, from kept weights to measures, for 500 pairs;
 * encoder and reader: of 300 questions x 6 candidates, circles gathered and every sequence that the node-level ones did
   not have scored;
-* read before: the same command again; and the same circles once more where only scores of their sequences are kept.
+* read before: the same command again, what it takes longer than with one strategy less, and the same circles once more
+  where only scores of their sequences are kept.
 
 Where the collection has fewer questions, seconds are scaled to those numbers. The JSON goes to
 benchmarks/results/levels.json.
@@ -30,10 +31,10 @@ ROOT = Path(__file__).parents[1]
 GOALS = {"evidence": 45, "circles + encoder": 90, "circles + reader": 360, "read before": 5}
 
 
-def compare(folder: Path, questions: int, pairs: int) -> float:
+def compare(folder: Path, questions: int, pairs: int, partitions: str = "node,edge") -> float:
     """Call the command with a cache and results of its own; return its seconds, the start of Python included."""
     typed = [
-        "partition=node,edge", "data=fairytale", "data.splits.test=test", "document_length=4096", "partition.k=8",
+        f"partition={partitions}", "data=fairytale", "data.splits.test=test", "document_length=4096", "partition.k=8",
         f"levels.evidence.amount={pairs}", f"levels.reading.amount={questions}",
         f"data.root={cache_folder() / 'collections'}", f"results={folder / 'results'}",
     ]  # fmt: skip
@@ -62,6 +63,7 @@ def main() -> None:
         _, evidence = stored(folder, "evidence")
         file, reading = stored(folder, "reading")
         again = compare(folder, args.questions, args.pairs)
+        alone = compare(folder, args.questions, args.pairs, "node")
         file.unlink()
         compare(folder, args.questions, args.pairs)
         _, kept = stored(folder, "reading")
@@ -73,6 +75,7 @@ def main() -> None:
         "circles + encoder": (circles + reading["encoder_seconds"]) * args.questions / read,
         "circles + reader": (circles + reading["reader_seconds"]) * args.questions / read,
         "read before": again,
+        "read before, each strategy more": again - alone,
         "sequences kept": kept["seconds"] * args.questions / read,
     }
     head = ["", "seconds", "goal"]

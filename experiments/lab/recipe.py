@@ -30,7 +30,7 @@ from socialgraph.ranking.journal import finished as finished_batches
 from socialgraph.ranking.training.checkpoints import last_whole, step
 from socialgraph.recipes.build import PARTS, Parts, build, build_named
 from socialgraph.recipes.compose import merged, taken
-from socialgraph.recipes.stages import enter, stages
+from socialgraph.recipes.stages import enter, stages, steps_taken
 from socialgraph.testing import check_model, check_partition, check_pattern
 from socialgraph.testing.documents import hard_documents
 
@@ -69,7 +69,7 @@ class Recipe:
         trained = {
             "collection": task.collection.name, "queries": len(groups.query_ids), "groups": len(groups),
             "negatives": groups.negatives, "loss": self.values["training"]["loss"],
-            "options": {name: str(value) for name, value in arguments.items()}, "steps": log[-1]["step"],
+            "options": {name: str(value) for name, value in arguments.items()}, "steps": steps_taken(log),
         }  # fmt: skip
         return Ranker(values, self.parts, model, builder.tokens, builder.statistics, {"training": trained})
 

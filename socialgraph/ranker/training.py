@@ -17,7 +17,7 @@ from torch.utils.data import Subset
 from socialgraph import ranking
 from socialgraph.data import Collection, TrainingGroups
 from socialgraph.errors import OptionError
-from socialgraph.recipes.stages import enter, stages
+from socialgraph.recipes.stages import enter, stages, steps_taken
 
 if TYPE_CHECKING:
     from socialgraph.ranker import Ranker
@@ -50,17 +50,18 @@ def fit(
     with tempfile.TemporaryDirectory() if folder is None else nullcontext(folder) as place:
         for stage, part in stages(ranker.recipe["stages"], len(drawn)):
             enter(ranker.model, stage)
-            log += ranking.train(
+            lines = ranking.train(
                 ranker.model, builder, Subset(drawn, part), Path(place) / (stage or ""),  # type: ignore[arg-type]
                 loss=training["loss"], head_learning_rate=training["head_learning_rate"],
                 resume=folder is not None, dev=dev, seed=seed, use_cpu=ranker.device.type == "cpu",
                 **{**training["arguments"], **options},
             )  # fmt: skip
+            log += [{"stage": stage, **line} for line in lines]
     ranker.model.eval()
     ranker.history = {"training": {  # measures, if there were any, were of other weights
         "collection": collection.name, "queries": len(drawn.query_ids), "groups": len(drawn), "negatives": negatives,
         "loss": training["loss"], "options": {name: str(value) for name, value in options.items()},
-        "steps": max(int(line.get("step", 0)) for line in log),
+        "steps": steps_taken(log),
     }}  # fmt: skip
 
 

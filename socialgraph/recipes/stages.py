@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import torch
 
@@ -25,6 +26,16 @@ def stages(shares: Mapping[str, float] | None, groups: int) -> Iterator[tuple[st
         first = min(first, groups - 1)
         yield str(stage), range(first, max(first + 1, last))
         before += share
+
+
+def steps_taken(log: Iterable[Mapping[str, Any]]) -> int:
+    """Return the number of steps of all stages together.
+
+    Args:
+        log: lines of :func:`socialgraph.ranking.train`, those of a stage with its name as ``stage``.
+    """
+    last = {line.get("stage"): int(line["step"]) for line in log if "step" in line}
+    return sum(last.values())
 
 
 def enter(model: torch.nn.Module, stage: str | None) -> None:

@@ -24,6 +24,7 @@ from bm25s.tokenization import Tokenizer
 from torch_geometric.data import Data
 from tqdm import tqdm
 
+from socialgraph.data.files import atomic_write
 from socialgraph.nn import SentenceEncoder
 from socialgraph.nn.sequences import passage_sequences
 
@@ -124,9 +125,10 @@ def vectors(texts: list[Ints], folder: Path, batch: int = 64) -> Floats:
         graph.query_length = torch.ones(len(some), dtype=torch.long)
         with torch.autocast("cpu", torch.bfloat16):
             result[some] = model.vectors(passage_sequences(graph, model.cls_token_id, model.sep_token_id)).numpy()
-    file.parent.mkdir(parents=True, exist_ok=True)
-    np.save(file, result.astype(np.float16), allow_pickle=False)
-    return result
+    kept = result.astype(np.float16)
+    with atomic_write(file, "wb") as handle:
+        np.save(handle, kept, allow_pickle=False)
+    return kept.astype(np.float32)  # as they will be read again: a resumed training has the same teacher
 
 
 def as_circles(texts: list[Ints]) -> Data:
