@@ -1,6 +1,7 @@
-"""Teach the reader that comes along, "minilm-reader": cut passages, train, write the file.
+"""Teach a reader, such as "minilm-reader" that comes along: cut passages, train, write it as a backbone.
 
 python experiments/reader.py --help explains the options. A training that was killed goes on with the same command.
+backbone=FOLDER/backbone starts from what was taught; minilm-reader.safetensors is the same, cut to be shipped.
 """
 
 from lab.command import begin, command
@@ -23,6 +24,7 @@ def main(config: DictConfig) -> None:
 
     from socialgraph.data import Collection
     from socialgraph.data.evidence import evidence_of
+    from socialgraph.nn.bert_weights import save_as_bert
 
     torch.set_num_threads(config.threads)
     folder = Path(config.folder)
@@ -38,7 +40,10 @@ def main(config: DictConfig) -> None:
     shares = {name: one.share for name, one in config.collections.items()}
     training = Training(pools, OmegaConf.create({**config.training, "shares": shares}), folder)
     training.train()
-    digest = publish(training.averaged(), folder / "minilm-reader.safetensors", config.rank)
+    reader = training.averaged()
+    save_as_bert(reader, folder / "backbone")
+    log.info("%s: start from it with backbone=%s", folder / "backbone", folder / "backbone")
+    digest = publish(reader, folder / "minilm-reader.safetensors", config.rank)
     log.info("%s: sha256 %s", folder / "minilm-reader.safetensors", digest)
 
 

