@@ -183,6 +183,7 @@ def load(chromium, tmp_path):
         file.write_text(text, encoding="utf-8")
         contexts.append(chromium.new_context(**{"viewport": {"width": 1300, "height": 800}, **options}))
         tab = contexts[-1].new_page()
+        tab.set_default_timeout(300_000)  # ms; on busy cores a page has taken more than half a minute to load
         tab.on("console", lambda message: complaints.append(message.text))
         tab.on("pageerror", lambda error: complaints.append(str(error)))
         tab.on("request", lambda one: None if one.is_navigation_request() else complaints.append(one.url))

@@ -27,7 +27,7 @@ def test_what_is_taught_is_a_backbone(tmp_path):
         f"folder={out}", f"data_root={tmp_path / 'data'}",
         f"+collections.tales={{share: 1, made_up: 4, collection: {loaded}}}",
         *(f"~collections.{name}" for name in ("wtq", "fairytale", "pydocs", "covidqa")),
-        "training.steps=2", "training.questions=2", "training.passages=4", "training.warm_up=1",
+        "training.steps=1", "training.questions=1", "training.passages=4", "training.warm_up=1",
     ]  # fmt: skip
     call("reader", *typed)
     with configuration():
