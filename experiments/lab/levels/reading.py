@@ -159,5 +159,5 @@ def kept(model: torch.nn.Module, score: Reader, config: DictConfig) -> KeptScore
         with torch.autocast(device(), torch.bfloat16, enabled=half):
             return score(graph)
 
-    name = f"{type(model).__name__}-{weights_digest(model)[:16]}{'-bf16' * half}.safetensors"
+    name = f"{type(model).__name__}-{weights_digest(model)[:16]}{'-bf16' * half}.json"
     return KeptScores(cache_folder() / "sequences" / name, scored)
