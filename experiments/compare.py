@@ -3,8 +3,6 @@
 python experiments/compare.py --help explains the options.
 """
 
-import sys
-
 from lab.command import begin, command
 
 begin()
@@ -53,7 +51,4 @@ def main(config: DictConfig) -> None:
 
 
 if __name__ == "__main__":
-    from lab.overrides import as_option
-
-    sys.argv[1:] = as_option(sys.argv[1:])
     main()

@@ -1,5 +1,6 @@
 """Mistakes of a user end in one line, which says what the class said."""
 
+import importlib
 import logging
 import os
 import re
@@ -44,3 +45,10 @@ def test_bars_are_for_terminals(monkeypatch, on_terminal, told):
     monkeypatch.setattr(sys, "stderr", types.SimpleNamespace(isatty=lambda: on_terminal))
     begin()
     assert os.environ.get("TQDM_DISABLE") == told
+
+
+def test_what_compare_is_told_with_commas_reaches_hydra_as_one_option(monkeypatch, capsys):
+    monkeypatch.setenv("HYDRA_FULL_ERROR", "")  # the command sets it
+    monkeypatch.setattr(sys, "argv", ["compare.py", "partition=edge,node", "partition.k=2,4", "--cfg", "job"])
+    importlib.import_module("compare").main()
+    assert "varied:\n- partition=edge,node\n- partition.k=2,4\n" in capsys.readouterr().out
