@@ -15,10 +15,12 @@ independent, so intervals and tests count documents (``clusters``).
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 
+import torch
 from omegaconf import DictConfig
+from torch import Tensor
 from torch_geometric.data import Data
+from torch_geometric.utils import cumsum, index_to_mask, scatter
 
 from lab.describe import drawn
 from lab.outcome import Outcome, Ranked
@@ -28,7 +30,7 @@ from lab.task import Task, Tasks
 from socialgraph.data import Tokens, WeightCache
 from socialgraph.data.collection import hash_fraction
 from socialgraph.data.evidence import Evidence
-from socialgraph.data.graph import circle_size
+from socialgraph.data.graph import circle_document, circle_size
 from socialgraph.errors import InputError
 
 
@@ -48,9 +50,9 @@ def look(run: Run, tasks: Tasks) -> Outcome:
     spent: dict[str, float] = {}
     budget = run.config.trainer.token_budget
     for batch, graph in drawn(builder, pairs, budget, f"evidence, {run.row.label}", spent):
-        for (query_id, _, _), document in zip(batch, graph.cpu().to_data_list(), strict=True):
-            for name, value in measures(document, places[query_id].start, places[query_id].end).items():
-                measured.setdefault(name, {})[query_id] = value
+        bounds = torch.tensor([[places[query_id].start, places[query_id].end] for query_id, _, _ in batch])
+        for name, values in measures(graph, bounds.to(graph.batch.device)).items():
+            measured.setdefault(name, {}).update(zip((q for q, _, _ in batch), values.tolist(), strict=True))
     clusters = {query_id: place.document_id for query_id, place in places.items()}
     seconds = time.perf_counter() - began
     also = {"clusters": clusters, "graph_seconds_per_document": spent["graph"] / len(pairs)}
@@ -82,30 +84,42 @@ def known_places(config: DictConfig, task: Task, tokens: Tokens, amount: int) ->
     return places
 
 
-def measures(graph: Data, start: int, end: int) -> dict[str, float]:
-    """Return the measures of a document, see the module.
+def measures(graph: Data, bounds: Tensor) -> dict[str, Tensor]:
+    """Return the measures of each document, each ``[B]``, see the module.
 
     Args:
-        graph: of the document, with circles.
-        start: the evidence's first node.
-        end: the node behind its last.
+        graph: a batch with circles.
+        bounds: the evidence's first node in its document and the one behind the last, ``[B, 2]``.
     """
-    evidence = set(range(start, min(end, graph.input_ids.numel())))
-    circles = [set(nodes.tolist()) for nodes in graph.circle_index[0].split(circle_size(graph).tolist())]
-    fullest = sorted(circles, key=lambda circle: len(circle & evidence), reverse=True)  # of equals the first
+    batch, number = graph.batch, bounds.size(0)
+    length = torch.bincount(batch, minlength=number)
+    place = torch.arange(batch.numel(), device=batch.device) - cumsum(length)[batch]
+    evidence = (place >= bounds[batch, 0]) & (place < bounds[batch, 1])
+    asked = torch.bincount(batch[evidence], minlength=number).clamp(min=1)
+    (node, circle), document, size = graph.circle_index, circle_document(graph), circle_size(graph)
+    held = scatter(evidence[node].long(), circle, dim_size=document.numel(), reduce="sum")
 
-    def share(some: Sequence[set[int]]) -> float:
-        """Return the share of the evidence that some circles hold together."""
-        return len(evidence.intersection(set().union(*some))) / max(1, len(evidence))
+    def share(circles: Tensor) -> Tensor:
+        """Return the share of the evidence that these circles hold together, ``[B]``."""
+        inside = index_to_mask(node[circles[circle]], batch.numel()) & evidence
+        return torch.bincount(batch[inside], minlength=number) / asked
 
-    words = len(set().union(*circles)) / max(1, graph.input_ids.numel())
-    members = sum(map(len, circles))
-    runs = sum(node - 1 not in circle for circle in circles for node in circle)
+    everywhere = index_to_mask(node, batch.numel())
+    words = torch.bincount(batch[everywhere], minlength=number) / length.clamp(min=1)
+    order = torch.argsort(held, descending=True, stable=True)
+    order = order[torch.argsort(document[order], stable=True)]
+    rank = torch.empty_like(order)
+    per_document = torch.bincount(document, minlength=number)
+    rank[order] = torch.arange(order.numel(), device=order.device) - cumsum(per_document)[document]
+    breaks = torch.ones_like(node, dtype=torch.bool)  # where a run of neighbours begins
+    breaks[1:] = (node.diff() != 1) | (circle.diff() != 0)
+    members = scatter(size, document, dim_size=number, reduce="sum")
+    runs = torch.bincount(batch[node[breaks]], minlength=number)
     return {
-        "lift": share(circles) - words,
-        "best circle": share(fullest[:1]),
-        "best two": share(fullest[:2]),
-        "run": members / max(1, runs),
-        "sequences": len(circles),
-        "words": members,
+        "lift": share(torch.ones_like(document, dtype=torch.bool)) - words,
+        "best circle": share(rank < 1),
+        "best two": share(rank < 2),
+        "run": members / runs.clamp(min=1),
+        "sequences": per_document.float(),
+        "words": members.float(),
     }

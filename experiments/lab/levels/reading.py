@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import time
 from itertools import product
-from statistics import fmean
 
 import torch
 from omegaconf import DictConfig
 from torch import Tensor
 from torch_geometric.data import Data
+from torch_geometric.utils import scatter
 
 from lab.describe import drawn, pairs_of, timed
 from lab.levels.scores import KeptScores, Reader
@@ -38,7 +38,7 @@ from socialgraph.nn.sequences import circle_sequences
 from socialgraph.ranking.identity import weights_digest
 
 #: measures of a ranking, and how a document's score comes from those of its circles
-MEASURES, POOLS = ("RR@10", "nDCG@10"), {"mean": fmean, "max": max}
+MEASURES, POOLS = ("RR@10", "nDCG@10"), ("mean", "max")
 
 
 def read(run: Run, tasks: Tasks) -> Outcome:
@@ -58,13 +58,15 @@ def read(run: Run, tasks: Tasks) -> Outcome:
     spent: dict[str, float] = {}
     with torch.inference_mode():
         for batch, graph in drawn(builder, pairs, budget, f"reading, {run.row.label}", spent):
-            circles = torch.bincount(circle_document(graph), minlength=len(batch)).tolist()
+            document = circle_document(graph).cpu()
             for name, scored in readers.items():
                 with timed(spent, name):
                     score = scored(graph)
-                for (query, _, candidate), own in zip(batch, score.split(circles), strict=True):
-                    for how, pool in POOLS.items():  # what has no circle comes last
-                        runs[name, how].setdefault(query, {})[candidate] = pool(own.tolist() or [-1e4])
+                for how in POOLS:
+                    pooled = pool(score, document, len(batch), how).tolist()
+                    for (query, _, candidate), value in zip(batch, pooled, strict=True):
+                        runs[name, how].setdefault(query, {})[candidate] = value
+            circles = torch.bincount(document, minlength=len(batch)).tolist()
             for (query, _, _), amount in zip(batch, circles, strict=True):
                 sequences[query] += amount / len(asked.candidates[query])
     for scored in readers.values():
@@ -97,6 +99,12 @@ def questions(run: Run, task: Task) -> Split:
         more = f" behind the first {run.skipped} (levels.reading.skipped)" if run.skipped else ""
         raise InputError(f"{data.label}, split {name}: no question{more} has a relevant document among its candidates")
     return asked
+
+
+def pool(score: Tensor, document: Tensor, count: int, how: str) -> Tensor:
+    """Return the mean or the largest of each document's scores, ``[count]``; what has no circle comes last."""
+    pooled = scatter(score.double(), document, dim_size=count, reduce=how)
+    return torch.where(torch.bincount(document, minlength=count) > 0, pooled, -1e4)
 
 
 def encoder(config: DictConfig) -> KeptScores:
@@ -151,5 +159,5 @@ def kept(model: torch.nn.Module, score: Reader, config: DictConfig) -> KeptScore
         with torch.autocast(device(), torch.bfloat16, enabled=half):
             return score(graph)
 
-    name = f"{type(model).__name__}-{weights_digest(model)[:16]}{'-bf16' * half}.json"
+    name = f"{type(model).__name__}-{weights_digest(model)[:16]}{'-bf16' * half}.safetensors"
     return KeptScores(cache_folder() / "sequences" / name, scored)
