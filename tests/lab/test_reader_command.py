@@ -24,7 +24,7 @@ def test_what_is_taught_is_a_backbone(tmp_path):
     (folder / "evidence.tsv").write_text(f"qid\tdoc_id\tstart_tok\tend_tok\n{places}")
     loaded = f"{{_target_: socialgraph.data.load_folder, path: {folder}}}"
     typed = [
-        f"folder={out}", f"data_root={tmp_path / 'data'}",
+        f"folder={out}", f"data_root={tmp_path / 'data'}", "threads=1",
         f"+collections.tales={{share: 1, made_up: 4, collection: {loaded}}}",
         *(f"~collections.{name}" for name in ("wtq", "fairytale", "pydocs", "covidqa")),
         "training.steps=1", "training.questions=1", "training.passages=4", "training.warm_up=1",
