@@ -7,10 +7,11 @@ from lab.command import begin, command
 
 begin()
 
+from lab.overrides import as_option
 from omegaconf import DictConfig
 
 
-@command("compare")
+@command("compare", as_option)
 def main(config: DictConfig) -> None:
     """Execute the runs that are not finished, level by level, and write the table of each as soon as it is there."""
     from lab.comparison import Comparison

@@ -42,7 +42,7 @@ def main(config: DictConfig) -> None:
     training.train()
     reader = training.averaged()
     save_as_bert(reader, folder / "backbone")
-    log.info("%s: start from it with backbone=%s", folder / "backbone", folder / "backbone")
+    log.info("start from it with backbone=%s", folder / "backbone")
     digest = publish(reader, folder / "minilm-reader.safetensors", config.rank)
     log.info("%s: sha256 %s", folder / "minilm-reader.safetensors", digest)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import hydra
 from lab.mistakes import not_begun, one_line_errors, shown_error
 from lab.options.commands import check_command
 from lab.options.page import register_help
-from lab.overrides import as_option, spelled_out
+from lab.overrides import spelled_out
 from socialgraph.errors import no_scripting_warning, nobody_reads
 
 CONF = Path(__file__).resolve().parents[1] / "conf"
@@ -44,13 +44,18 @@ def loading() -> None:
         print("socialgraph: loading PyTorch and transformers ...", flush=True)
 
 
-def command(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def command(
+    name: str, rewritten: Callable[[Sequence[str]], list[str]] = spelled_out
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return a decorator for what a command does with its configuration, ``conf/<name>.yaml``.
 
     What is typed is held against its options before anything heavy is imported, and each mistake ends in one line,
     also one that Hydra finds.
+
+    Args:
+        name: of the command.
+        rewritten: what is typed -> what Hydra takes.
     """
-    as_hydra_takes_them = as_option if name == "compare" else spelled_out
 
     def decorated(task: Callable[..., None]) -> Callable[..., None]:
         register_help()
@@ -73,7 +78,7 @@ def command(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
             os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra lets errors pass, and here they become one line
             try:
                 with one_line_errors(name):
-                    sys.argv[1:] = as_hydra_takes_them(sys.argv[1:])
+                    sys.argv[1:] = rewritten(sys.argv[1:])
                     configured(config)
             except BrokenPipeError:
                 nobody_reads()

@@ -3,8 +3,7 @@
 import pytest
 import torch
 from commands import call, configuration, configured
-from tales import write_collection
-from test_reader_training import WORDS, text
+from tales import random_texts, write_collection
 
 from socialgraph.nn import MaxP
 
@@ -17,9 +16,8 @@ def test_what_is_taught_is_a_backbone(tmp_path):
     ids = [f"d{n}" for n in range(4)]
     folder, out = tmp_path / "data" / "tales", tmp_path / "out"
     folder.mkdir(parents=True)
-    queries = {one: f"where is the {WORDS[n]}" for n, one in enumerate(ids)}
-    texts = {one: text(n) for n, one in enumerate(ids)}
-    write_collection(folder, texts, queries, train=ids[:2], dev=ids[2:3], test=ids[3:])
+    texts = dict(zip(ids, random_texts([300] * 4), strict=True))
+    write_collection(folder, texts, dict.fromkeys(ids, "w1 w20 w41"), train=ids[:2], dev=ids[2:3], test=ids[3:])
     places = "".join(f"q-{one}\t{one}\t100\t140\n" for one in ids)
     (folder / "evidence.tsv").write_text(f"qid\tdoc_id\tstart_tok\tend_tok\n{places}")
     loaded = f"{{_target_: socialgraph.data.load_folder, path: {folder}}}"

@@ -198,7 +198,7 @@ class Teaching(Group):
 class ReaderCommand(Group):
     """reader.py."""
 
-    folder = Name, "passages, checkpoints and log; a killed training goes on in it"
+    folder = Name, "passages, checkpoints, log and the backbone that was taught; a killed training goes on in it"
     threads = Positive, "of the CPU"
     data_root = Name, "folder of the collections"
     collections = Annotated[dict[str, Source], FILLED], "what is read"

@@ -59,7 +59,8 @@ def make_pool(
     passages += list(_spans(texts, rng))
     passages += list(_friends(collection, ids, questions))
     if not passages:
-        raise InputError(f"{collection.name}: nothing to learn from: every document answers a dev or test question")
+        told = "every document is empty or answers a dev or test question"
+        raise InputError(f"{collection.name}: nothing to learn from: {told}")
     tokens = np.concatenate([texts[d][places] for d, places in passages])
     ptr = np.cumsum([0, *(len(places) for _, places in passages)])
     words = [pieces.tokenizer.decode(texts[d][places]) for d, places in passages]
