@@ -228,16 +228,14 @@ def check_command(config: DictConfig, name: str) -> None:
         if data not in config.tests:
             raise OptionError(f"collections[{i}] must be one of tests ({', '.join(config.tests)}), got {data!r}")
     report, measures = config.report, list(config.measures)
-    wanted = {
-        "differences": {
-            f"report.differences[{i}].measure": one.measure for i, one in enumerate(report.differences or ())
-        },
-        "p": {f"report.significance.measures[{i}]": one for i, one in enumerate(report.significance.measures)},
-    }
-    for column in wanted.keys() & set(report.columns):
-        for option, measure in wanted[column].items():
+    for column, option, wanted in (
+        ("differences", "report.differences[{}].measure", [one.measure for one in report.differences or ()]),
+        ("p", "report.significance.measures[{}]", report.significance.measures),
+    ):
+        for i, measure in enumerate(wanted if column in report.columns else ()):
             if measure not in measures:
-                raise OptionError(f"{option} must be one of measures ({', '.join(measures)}), got {measure!r}")
+                known = ", ".join(measures)
+                raise OptionError(f"{option.format(i)} must be one of measures ({known}), got {measure!r}")
 
 
 def check_references(config: DictConfig, name: str, typed: Iterable[str]) -> None:

@@ -75,7 +75,7 @@ def walk(group: type[Group], before: str = "", closed: Sequence[type] = ()) -> I
 
 def inner(kind: Any) -> tuple[str, type[Group]] | None:
     """Return the group in a kind, and how one gets there; None where there is none."""
-    for one in map(bare, alternatives(kind)):
+    for one, _ in alternatives(kind):
         if is_group(one):
             return ".", one
         if get_origin(one) in (list, dict) and (below := inner(get_args(one)[-1])):
@@ -83,38 +83,29 @@ def inner(kind: Any) -> tuple[str, type[Group]] | None:
     return None
 
 
-def alternatives(kind: Any) -> tuple[Any, ...]:
-    """Return the kinds of which a value must be one."""
-    return get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
-
-
-def bare(kind: Any) -> Any:
-    """Return a kind without its conditions."""
-    return get_args(kind)[0] if get_origin(kind) is Annotated else kind
-
-
-def conditions(kind: Any) -> tuple[Only, ...]:
-    """Return what else must hold of a value of a kind."""
-    return get_args(kind)[1:] if get_origin(kind) is Annotated else ()
+def alternatives(kind: Any) -> list[tuple[Any, list[Only]]]:
+    """Return the kinds of which a value must be one, and what else must hold of a value of each."""
+    some = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
+    parts = (get_args(one) if get_origin(one) is Annotated else (one,) for one in some)
+    return [(plain, conditions) for plain, *conditions in parts]
 
 
 def form_of(kind: Any) -> type:
     """Return the outer form of a kind: list, dict (also of groups and classes), NoneType, or object for all others."""
-    kind = bare(kind)
     form = dict if kind is Built or is_group(kind) else get_origin(kind) or kind
     return form if form in (list, dict, type(None)) else object
 
 
 def words_of(kind: Any) -> str:
     """Return what a value must be, in words."""
-    ordered = sorted(alternatives(kind), key=lambda one: get_origin(bare(one)) in (list, dict))
-    *first, last = (words for one in ordered for words in choices(one))
+    ordered = sorted(alternatives(kind), key=lambda one: get_origin(one[0]) in (list, dict))
+    *first, last = (words for one in ordered for words in choices(*one))
     return f"{', '.join(first)} or {last}" if first else last
 
 
-def choices(kind: Any) -> list[str]:
+def choices(kind: Any, conditions: Iterable[Only]) -> list[str]:
     """Return what a value of a kind may be that has no alternatives, one by one."""
-    also, kind = " and ".join(one.words for one in conditions(kind) if one.words), bare(kind)
+    also = " and ".join(one.words for one in conditions if one.words)
     if get_origin(kind) is Literal:
         return [str(one) for one in get_args(kind)]
     if get_origin(kind) is list:
@@ -157,10 +148,10 @@ def check(value: Any, kind: Any, name: str, referred: str = "") -> None:
     """
     if value == "???":
         raise OptionError(f"{name} is missing: type {name}=..., {words_of(kind)}")
-    near = [one for one in alternatives(kind) if form_of(one) is form_of(type(value))]
+    near = [one for one in alternatives(kind) if form_of(one[0]) is form_of(type(value))]
     if isinstance(value, list | dict) and near:
-        check_inside(value, bare(near[0]), name, referred)
-    if not any(fits(value, bare(one)) and all(only.holds(value) for only in conditions(one)) for one in near):
+        check_inside(value, near[0][0], name, referred)
+    if not any(fits(value, one) and all(only.holds(value) for only in conditions) for one, conditions in near):
         raise OptionError(f"{name} must be {words_of(kind)}, got {written(value)}")
 
 
