@@ -180,8 +180,8 @@ def train_and_rank(run: Run, recipe: Recipe, task: Task, unfinished: Unfinished)
     size = sum(parameter.numel() for parameter in model.parameters())
     outcome = Outcome(recipe.name, {name: ranked[name] for name in task.tests}, ranked[dev_name], training, size)
     outcome.memory = memory.read()
-    if run.described:
-        outcome.also = describe_graphs(config, builder, task.test, run.described)
+    if "sample" in run.asked:
+        outcome.also = describe_graphs(config, builder, task.test, run.asked["sample"])
     return outcome
 
 

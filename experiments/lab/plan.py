@@ -52,12 +52,9 @@ class Run:
     config: DictConfig  # of conf/config.yaml
     folders: dict[str, Path]  # test split -> folder of the store
     identities: dict[str, dict[str, Any]]  # test split -> all that the result depends on
-    kind: str = ""  # tells runs of the same row and seed apart: "untrained"
+    kind: str = ""  # tells runs of the same row and seed apart: "untrained", or the level that it belongs to
     keep_model: bool = False
-    described: int = 0  # test candidates whose circles are described
-    amount: int = 0  # questions that a level asks
-    skipped: int = 0  # questions before them, which other looks have asked
-    readers: Sequence[str] = ()  # who scores circles
+    asked: Mapping[str, Any] = field(default_factory=dict)  # options of a level: amount, skipped, readers; or sample
     weights: Path | None = None  # folder with weights of costly patterns that other runs have computed
 
     @property

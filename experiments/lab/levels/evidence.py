@@ -20,7 +20,7 @@ import torch
 from omegaconf import DictConfig
 from torch import Tensor
 from torch_geometric.data import Data
-from torch_geometric.utils import cumsum, index_to_mask, scatter
+from torch_geometric.utils import cumsum, index_to_mask, lexsort, scatter
 
 from lab.describe import drawn
 from lab.outcome import Outcome, Ranked
@@ -43,7 +43,7 @@ def look(run: Run, tasks: Tasks) -> Outcome:
     began, task = time.perf_counter(), tasks.of(run.config)
     recipe = Recipe(run.config.recipe)
     builder = recipe.builder(run.config, task, WeightCache.at())
-    places = known_places(run.config, task, builder.tokens, run.amount)
+    places = known_places(run.config, task, builder.tokens, run.asked["amount"])
     queries = task.collection[task.test_name].queries
     pairs = [(query_id, queries[query_id], place.document_id) for query_id, place in places.items()]
     measured: dict[str, dict[str, float]] = {}
@@ -106,8 +106,7 @@ def measures(graph: Data, bounds: Tensor) -> dict[str, Tensor]:
 
     everywhere = index_to_mask(node, batch.numel())
     words = torch.bincount(batch[everywhere], minlength=number) / length.clamp(min=1)
-    order = torch.argsort(held, descending=True, stable=True)
-    order = order[torch.argsort(document[order], stable=True)]
+    order = lexsort([-held, document])  # of each document the circle that holds most comes first
     rank = torch.empty_like(order)
     per_document = torch.bincount(document, minlength=number)
     rank[order] = torch.arange(order.numel(), device=order.device) - cumsum(per_document)[document]

@@ -51,7 +51,7 @@ def read(run: Run, tasks: Tasks) -> Outcome:
     began, task, config = time.perf_counter(), tasks.of(run.config), run.config
     recipe, asked = Recipe(config.recipe), questions(run, task)
     builder = recipe.builder(config, task, WeightCache.at())
-    readers = {name: READERS[name](config) for name in run.readers}
+    readers = {name: READERS[name](config) for name in run.asked["readers"]}
     pairs, budget = pairs_of(asked), config.trainer.token_budget
     runs: dict[tuple[str, str], Ranking] = {(name, how): {} for name in readers for how in POOLS}
     sequences: dict[str, float] = dict.fromkeys(asked.queries, 0.0)
@@ -93,10 +93,10 @@ def questions(run: Run, task: Task) -> Split:
     Raises:
         InputError: there is none.
     """
-    name, data = task.test_name, run.config.data
-    asked = sampled(task.collection[name], run.amount, data.depth, answerable=True, skipped=run.skipped)
+    name, data, skipped = task.test_name, run.config.data, run.asked["skipped"]
+    asked = sampled(task.collection[name], run.asked["amount"], data.depth, answerable=True, skipped=skipped)
     if not asked.queries:
-        more = f" behind the first {run.skipped} (levels.reading.skipped)" if run.skipped else ""
+        more = f" behind the first {skipped} (levels.reading.skipped)" if skipped else ""
         raise InputError(f"{data.label}, split {name}: no question{more} has a relevant document among its candidates")
     return asked
 

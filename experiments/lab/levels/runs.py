@@ -32,7 +32,7 @@ def levels_of(config: DictConfig) -> list[str]:
 
 def can_be_read(level: str, config: DictConfig, run: Run, tasks: Tasks) -> bool:
     """Tell whether a level says anything of a collection: evidence must be known. One that is alone is tried anyway."""
-    if level != "evidence" or config.level == "evidence" or list(config.level) == ["evidence"]:
+    if level != "evidence" or levels_of(config) == ["evidence"]:
         return True
     known = bool(tasks.of(run.config).evidence(run.config.data))
     if not known:
@@ -74,19 +74,16 @@ def level_runs(config: DictConfig, level: str, rows: Sequence[Row], folder: Path
         package = compose("options")  # how much a ranker reads, of which training can afford less
         before += [f"document_length={package.document_length}", f"k={package.k}", *config.levels.overrides]
     before += ["++partition.k=${k}", *typed_for_rows()]  # also where a partition's own file has another number
+    own = {"sample": config.sample} if training else OmegaConf.to_container(config.levels[level])
+    asked = {key: own[key] for key in ("sample", "amount", "skipped", "readers") if key in own}
     runs = []
     for row in rows:
         unseeded = composed([*before, *row.overrides], row.label)
         if not training and unseeded.recipe.circles is None:
             raise OptionError(f"{row.label} has no friend circles to look at: level=training compares systems")
         for one in (with_seed(unseeded, seed) for seed in config.seeds):
-            if training:
-                depends, options = identity(one) | {"sample": config.sample}, {"described": config.sample}
-            else:
-                own = OmegaConf.to_container(config.levels[level])
-                asked = {key: own[key] for key in ("amount", "skipped", "readers") if key in own}
-                depends, options = depends_on(one, level) | asked, {"kind": level, **asked}
-            runs.append(named_run(row, one, folder, depends | {"sources": sources(one)}, **options))
+            depends = (identity(one) if training else depends_on(one, level)) | asked | {"sources": sources(one)}
+            runs.append(named_run(row, one, folder, depends, kind="" if training else level, asked=asked))
     return runs
 
 

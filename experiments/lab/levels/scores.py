@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor
 from torch_geometric.data import Data
-from torch_geometric.utils import cumsum, scatter
+from torch_geometric.utils import cumsum, index_to_mask, scatter
 
 from socialgraph.data.files import atomic_write
 from socialgraph.data.graph import circle_document, circle_size
@@ -49,12 +50,9 @@ class KeptScores:
         known = place < self.key.numel()
         known[known.clone()] = self.key[place[known]] == key[known]
         if not bool(known.all()):
-            wanted, number = torch.unique(key[~known], return_inverse=True)
-            first = torch.full_like(wanted, key.numel()).scatter_reduce_(
-                0, number, (~known).nonzero().flatten(), "amin"
-            )  # of equal circles one is read
-            keep = torch.zeros(key.numel(), dtype=torch.bool)
-            keep[first] = True
+            unknown = (~known).nonzero().flatten()
+            _, first = np.unique(key[unknown].numpy(), return_index=True)  # of equal circles one is read
+            keep = index_to_mask(unknown[first], key.numel())
             read = self.reader(select(graph, keep.to(graph.batch.device))).float().cpu()
             self.new += read.numel()
             self.key, order = torch.sort(torch.cat([self.key, key[keep]]))
