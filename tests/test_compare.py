@@ -12,12 +12,12 @@ from lab.levels.runs import level_runs
 from lab.overrides import as_option
 from lab.plots import apart
 from lab.product import product_rows
-from lab.recipe import partition
 from lab.report import Report
 from workshop import MY_MODULE, compare, table, times
 
 from socialgraph import recipes
-from socialgraph.recipes.compose import compose_recipe
+from socialgraph.recipes.build import build
+from socialgraph.recipes.compose import compose_recipe, taken
 
 
 def test_partitions_side_by_side_once(workshop, caplog):
@@ -106,7 +106,7 @@ def test_every_file_of_edges_can_be_made(hydra, name, tiny_bert):
 @pytest.mark.parametrize("name", shelf("partition"))
 def test_every_partition_takes_what_a_comparison_gives(hydra, name, caplog):
     config = compose("config", [f"partition={name}", "++partition.k=3"])
-    made = partition(config.partition)
+    made = build(taken(config.partition))
     assert (made.like if name == "random" else made).k == 3
     assert "left out" not in caplog.text
 

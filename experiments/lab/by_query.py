@@ -12,7 +12,7 @@ from omegaconf import DictConfig
 from lab.comparison import Comparison, Line
 from lab.files import write_figure, write_text
 from lab.report import csv_text, markdown_head, markdown_line
-from lab.task import Task
+from lab.task import Task, whole_texts
 from socialgraph.data import Collection, Tokens
 from socialgraph.data.evidence import read_flags
 from socialgraph.inspect.by_length import Bucket, draw_by_length, measures_by_length
@@ -75,7 +75,7 @@ def sections_of(of: Comparison, run: DictConfig, task: Task, split: str, names: 
     relevant = {query: task.collection[split].relevant(query) for query in queries}
     evidence, flags = task.evidence(run.data), read_flags(run.data.get("path", "."))
     starts = {q: evidence[q].start for q in queries if q in evidence and evidence[q].document_id in relevant[q]}
-    lengths = lengths_of(relevant, task.collection, task.whole_texts(of.config.backbone))
+    lengths = lengths_of(relevant, task.collection, whole_texts(task.collection, of.config.backbone))
     anchored = {query: int(flags[query]) for query in queries if query in flags}
     sections = []
     for name, title, axis, place, bounds in (

@@ -16,7 +16,6 @@ from lab.command import CONF
 from lab.comparison import per_query
 from lab.files import file_name, write_figure, write_json
 from lab.plan import composed
-from lab.recipe import partition
 from lab.store import Store, versions
 from lab.task import made, read_texts, whole_texts
 from socialgraph.data import Collection, GraphBuilder, TermStatistics, Tokens, WeightCache
@@ -28,6 +27,8 @@ from socialgraph.inspect.patterns_figure import draw_patterns
 from socialgraph.inspect.sizes_figure import circle_sizes, draw_circle_sizes, median_sizes
 from socialgraph.partition import Whole
 from socialgraph.ranking import evaluate
+from socialgraph.recipes.build import build
+from socialgraph.recipes.compose import taken
 
 #: a figure and the numbers in it
 Drawn = tuple[Figure, dict[str, Any]]
@@ -66,7 +67,7 @@ def draw_figure5(chosen: argparse.Namespace) -> Drawn:
     config, *each = (
         configured([*own, *PAPER_CIRCLES, *chosen.overrides]) for own in ([], *([f"partition={n}"] for n in names))
     )
-    partitions = {f"{name}-level": partition(one.partition) for name, one in zip(names, each, strict=True)}
+    partitions = {f"{name}-level": build(taken(one.partition)) for name, one in zip(names, each, strict=True)}
     given = made(config.edges, "edges", SocialEdges)
     collection, tokens, statistics = read(config)
     pairs = relevant_pairs(collection, config, tokens)[: chosen.documents]

@@ -15,7 +15,7 @@ from torch.utils.data import Subset
 from lab.files import file_name
 from lab.options.classes import check_arguments, check_parts
 from lab.outcome import Ranked
-from lab.task import Task
+from lab.task import Task, read_texts
 from lab.unfinished import Training
 from socialgraph import ranking
 from socialgraph.backbone import has_bfloat16
@@ -23,13 +23,12 @@ from socialgraph.data import GraphBuilder, Split, TrainingGroups, WeightCache
 from socialgraph.edges import SocialEdges
 from socialgraph.edges.sampler_laws import checked_edges
 from socialgraph.errors import OptionError, is_own
-from socialgraph.partition import Partition
 from socialgraph.ranker import Ranker
 from socialgraph.ranking import processes
 from socialgraph.ranking.journal import finished as finished_batches
 from socialgraph.ranking.training.checkpoints import last_whole, step
-from socialgraph.recipes.build import PARTS, Parts, build, build_named
-from socialgraph.recipes.compose import merged, taken
+from socialgraph.recipes.build import PARTS, Parts, build_named
+from socialgraph.recipes.compose import merged
 from socialgraph.recipes.stages import enter, stages, steps_taken
 from socialgraph.testing import check_model, check_partition, check_pattern
 from socialgraph.testing.documents import hard_documents
@@ -81,8 +80,8 @@ class Recipe:
     def builder(self, config: DictConfig, task: Task, cache: WeightCache | None = None) -> GraphBuilder:
         """Return what builds its graphs; its models read no edges."""
         backbone = self.config.model.get("backbone", config.backbone)  # a model may have word pieces of its own
-        tokens, statistics = task.texts(backbone, self.config.document_length, config.query_length)
-        documents = task.collection.documents
+        documents, lengths = task.collection.documents, (self.config.document_length, config.query_length)
+        tokens, statistics = read_texts(task.collection, backbone, *lengths)
         options = {"seed": config.seed, "device": device(), "cache": cache, "check": config.check}
         options["first_stage"] = task.collection.first_stage_score
         return self.parts.builder(documents, tokens, statistics, **options)
@@ -227,8 +226,3 @@ def rerank(
         )
     seconds, pairs = time.perf_counter() - began, sum(map(len, ordered.values()))
     return Ranked(ordered, seconds / (pairs - known) if pairs > known else None)
-
-
-def partition(config: DictConfig) -> Partition:
-    """Return the partition, leaving out options of the default that a class of the user's own does not take."""
-    return build(taken(config))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from omegaconf import DictConfig, OmegaConf
 
@@ -30,8 +31,6 @@ class Task:
     train: Split
     dev: Split
     tests: dict[str, Split]
-    read: dict[Any, tuple[Tokens, TermStatistics]] = field(default_factory=dict)
-    whole: dict[str, Tokens] = field(default_factory=dict)
 
     @property
     def test_name(self) -> str:
@@ -46,19 +45,6 @@ class Task:
     def evidence(self, data: DictConfig) -> dict[str, Evidence]:
         """Return where the evidence of each question stands, as far as it is known."""
         return evidence_of(data.label, self.collection, data.get("path", "."))
-
-    def texts(self, backbone: str, document_length: int, query_length: int) -> tuple[Tokens, TermStatistics]:
-        """Return the word pieces of all texts and their statistics; each combination is read once."""
-        key = (backbone, document_length, query_length)
-        if key not in self.read:
-            self.read[key] = read_texts(self.collection, *key)
-        return self.read[key]
-
-    def whole_texts(self, backbone: str) -> Tokens:
-        """Return the word pieces of whole documents, however much of them is read; each backbone's once."""
-        if backbone not in self.whole:
-            self.whole[backbone] = whole_texts(self.collection, backbone)
-        return self.whole[backbone]
 
 
 class Tasks(dict[str, Task]):
@@ -120,16 +106,18 @@ def check_splits(data: DictConfig, collection: Collection, dev: Split, tests: di
             warnings.warn(f"data.splits.test={name}: {told}", stacklevel=3)
 
 
+@cache
 def read_texts(
     collection: Collection, backbone: str, document_length: int, query_length: int
 ) -> tuple[Tokens, TermStatistics]:  # fmt: skip
-    """Return the word pieces of all texts and their statistics."""
+    """Return the word pieces of all texts and their statistics; each combination is read once."""
     tokens = Tokens.stored(collection.documents, backbone, document_length, query_length)
     return tokens, TermStatistics.of(tokens, collection.documents)
 
 
+@cache
 def whole_texts(collection: Collection, backbone: str) -> Tokens:
-    """Return the word pieces of whole documents."""
+    """Return the word pieces of whole documents, however much of them is read; each backbone's once."""
     return Tokens.stored(collection.documents, backbone, 1 << 30)
 
 
