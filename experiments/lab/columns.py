@@ -11,7 +11,7 @@ from typing import Any
 import scipy.stats
 
 from lab.comparison import Comparison, Line
-from socialgraph.ranking import paired_t_test
+from socialgraph.ranking import TTest, paired_t_test
 
 #: chance with which a difference that is there should be seen
 POWER = 0.8
@@ -86,49 +86,42 @@ def difference_columns(of: Comparison) -> list[Column]:
     ]  # fmt: skip
 
 
+def gain_column(of: Comparison, heading: str, value: Callable[[TTest], Any], **options: Any) -> Column:
+    """Return a column about the first measure's difference from the reference: a value of its test, if there is one."""
+    return Column(heading, lambda line: None if (test := of.gain(line)) is None else value(test), **options)
+
+
 def interval_columns(of: Comparison) -> list[Column]:
     """Return the interval of the first measure's difference from the reference."""
-
-    def interval(line: Line) -> tuple[float, float] | None:
-        test = of.gain(line)
-        return None if test is None else test.interval
-
     return [
-        Column("95 % interval of Δ", interval, from_to, where="page"),
-        Column("Low of Δ", lambda line: (interval(line) or (None, None))[0], where="csv"),
-        Column("High of Δ", lambda line: (interval(line) or (None, None))[1], where="csv"),
+        gain_column(of, "95 % interval of Δ", lambda test: test.interval, form=from_to, where="page"),
+        gain_column(of, "Low of Δ", lambda test: test.interval[0], where="csv"),
+        gain_column(of, "High of Δ", lambda test: test.interval[1], where="csv"),
     ]
 
 
 def gain_columns(of: Comparison) -> list[Column]:
     """Return the first measure's difference from the reference, in its own units, with its interval."""
-
-    def difference(line: Line) -> float | None:
-        test = of.gain(line)
-        return None if test is None else test.difference
-
     shown = "{0.difference:+.3f} ({0.interval[0]:+.3f} to {0.interval[1]:+.3f})".format
     page = Column(f"Δ {of.measures[0]} (95 %)", of.gain, shown, where="page")
-    return [page, Column(f"Δ {of.measures[0]}", difference, where="csv"), *interval_columns(of)[1:]]
+    difference = gain_column(of, f"Δ {of.measures[0]}", lambda test: test.difference, where="csv")
+    return [page, difference, *interval_columns(of)[1:]]
 
 
 def power_columns(of: Comparison) -> list[Column]:
     """Return the smallest difference of the first measure that would be seen, and how many queries 0.05 would take."""
 
-    def least(line: Line) -> float | None:
-        test = of.gain(line)
-        if test is None:
-            return None
+    def least(test: TTest) -> float:
         # the interval is the t quantile wide; another 0.84 standard errors make it seen in four cases of five
         wide = (test.interval[1] - test.interval[0]) / 2
         amount = len(set(of.clusters.values())) if of.clusters else test.queries
         return wide * (1 + scipy.stats.norm.ppf(POWER) / scipy.stats.t.ppf(0.975, amount - 1))
 
-    def needed(line: Line) -> int | None:
-        smallest, queries = least(line), len(line.measures()[of.measures[0]])
-        return math.ceil(queries * (smallest / CARED) ** 2) if smallest is not None and smallest > CARED else None
+    def needed(test: TTest) -> int | None:
+        smallest = least(test)
+        return math.ceil(test.queries * (smallest / CARED) ** 2) if smallest > CARED else None
 
-    return [Column("Could show", least, ".3f"), Column(f"Queries for {CARED}", needed)]
+    return [gain_column(of, "Could show", least, form=".3f"), gain_column(of, f"Queries for {CARED}", needed)]
 
 
 def own_interval_columns(of: Comparison) -> list[Column]:

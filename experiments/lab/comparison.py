@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from statistics import fmean, stdev
 from typing import Any
 
@@ -107,7 +108,7 @@ class Comparison:
         self.by_name = {line.row.name: line for line in lines}
         wanted = [to] if to else list(config.report.significance.to)
         self.to = next((name for name in wanted if name in self.by_name), wanted[0])
-        self._p_values: dict[tuple[str, str], dict[str, float]] = {}
+        self._p_values = cache(self._tested)
 
     @property
     def clusters(self) -> dict[str, str] | None:
@@ -133,9 +134,7 @@ class Comparison:
 
         A paired t-test over queries, Holm over the lines. None for the reference, or where nothing can be tested.
         """
-        if (measure, kind) not in self._p_values:
-            self._p_values[measure, kind] = self._tested(measure, kind)
-        return self._p_values[measure, kind].get(line.row.name)
+        return self._p_values(measure, kind).get(line.row.name)
 
     def _tested(self, measure: str, kind: str) -> dict[str, float]:
         if self.to not in self.by_name:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -51,13 +51,8 @@ def narrowed(of: Comparison, columns: list[str], without: list[str] | None = Non
 def of_row(column: Column, of: Comparison, known: set[str]) -> Column:
     """Return a column that says of a line what another comparison says of the same row."""
 
-    def value(line: Line) -> Any:
-        other = of.by_name.get(line.row.name)
-        return None if other is None else column.value(other)
-
-    def mark(line: Line) -> bool:
-        other = of.by_name.get(line.row.name)
-        return other is not None and column.mark(other)
+    def there(read: Callable[[Line], Any]) -> Callable[[Line], Any]:
+        return lambda line: read(of.by_name[line.row.name]) if line.row.name in of.by_name else None
 
     heading = f"{column.heading} (reading)" if column.heading in known else column.heading
-    return replace(column, heading=heading, value=value, mark=mark)
+    return replace(column, heading=heading, value=there(column.value), mark=there(column.mark))
