@@ -27,8 +27,7 @@ def table(chosen: argparse.Namespace) -> str:
     Raises:
         InputError: a row that is not there or damaged, rows of different queries, no such measure, no evidence.
     """
-    first, second = (values_of(chosen, row) for row in (chosen.row, chosen.other))
-    document = documents_asked(chosen)
+    (first, document), (second, _) = (values_of(chosen, row) for row in (chosen.row, chosen.other))
     lines = [
         *markdown_head([chosen.measure, "queries", chosen.row, chosen.other, "difference", "95 % interval", "p"]),
         line("all", first, second, paired_t_test(first, second, document)),
@@ -55,23 +54,21 @@ def line(name: str, first: Mapping[str, float], second: Mapping[str, float], tes
     return markdown_line([name, str(len(first)), *means, *cells])
 
 
-def values_of(chosen: argparse.Namespace, row: str) -> dict[str, float]:
-    """Return a row's measure for each query, the mean over its seeds.
+def values_of(chosen: argparse.Namespace, row: str) -> tuple[dict[str, float], dict[str, str] | None]:
+    """Return a row's measure for each query, the mean over its seeds, and the document that each query is about.
+
+    None in place of the latter where the row does not say so.
 
     Raises:
         InputError: no such row or seed, a damaged one, or one without this measure.
     """
     values: dict[str, float] = {}
+    documents: dict[str, str] = {}
     for folder in (chosen.folder, *chosen.also):
         seeds = Store(folder).seeds(row, chosen.seeds).values()
         measures = per_query([(chosen.mixed and mixed(seed)) or seed["measures"] for seed in seeds])
         if chosen.measure not in measures:
             raise InputError(f"{row} has no measure {chosen.measure} in {folder}; it has {', '.join(measures)}")
         values = measures[chosen.measure] | values
-    return values
-
-
-def documents_asked(chosen: argparse.Namespace) -> dict[str, str] | None:
-    """Return which document each query of the first row is about; None where the row does not say so."""
-    rows = (Store(folder).seeds(chosen.row, chosen.seeds).values() for folder in (chosen.folder, *chosen.also))
-    return {q: d for seeds in rows for seed in seeds for q, d in seed.get("clusters", {}).items()} or None
+        documents |= {query: document for seed in seeds for query, document in seed.get("clusters", {}).items()}
+    return values, documents or None

@@ -110,15 +110,16 @@ class Unfinished:
         try:
             yield
         except Exception:
-            if processes.is_first() and {path.name for path in self.folder.glob("*")} <= {LOCK, "config.json"}:
-                shutil.rmtree(self.folder, ignore_errors=True)
-                with suppress(OSError):  # others may be in work
-                    self.folder.parent.rmdir()
+            if {path.name for path in self.folder.glob("*")} <= {LOCK, "config.json"}:
+                self._vanish()
             raise
 
     def remove(self) -> None:
         """Forget it all: the run is finished."""
         processes.wait()
+        self._vanish()
+
+    def _vanish(self) -> None:
         if processes.is_first():
             shutil.rmtree(self.folder, ignore_errors=True)
             with suppress(OSError):  # others may be in work
