@@ -4,6 +4,7 @@ python experiments/run.py --help explains the options.
 """
 
 import time
+from pathlib import Path
 
 from lab.command import begin, command
 
@@ -19,13 +20,15 @@ def main(config: DictConfig) -> None:
     """Rank with every row as it is, then train and rank again; what is finished in the folder is not done again."""
     from lab.comparison import Comparison
     from lab.execute import check_all, execute_all, learns, log
-    from lab.files import file_name, first_folder, write_text
+    from lab.files import file_name, write_text
     from lab.plan import Row, composed, named_run, typed_for_rows
     from lab.plots import draw_graph
     from lab.report import lines_of, write_table
     from lab.task import Tasks
 
-    folder, tasks = first_folder(HydraConfig.get().runtime.output_dir), Tasks()
+    from socialgraph.ranking import processes
+
+    folder, tasks = processes.from_first(Path(HydraConfig.get().runtime.output_dir)), Tasks()
     write_text(folder / "config.yaml", OmegaConf.to_yaml(config, resolve=True))
     chosen = HydraConfig.get().runtime.choices  # what is typed comes later, and counts
     typed = [f"edges={chosen.edges}", f"trainer={chosen.trainer}", *typed_for_rows()]

@@ -15,11 +15,6 @@ if TYPE_CHECKING:  # only pictures need it
     from matplotlib.figure import Figure
 
 
-def first_folder(path: str) -> Path:
-    """Return the first process's folder, in every process."""
-    return processes.from_first(Path(path))
-
-
 def file_name(name: Any, also: str = "") -> str:
     """Return a name as that of one file or folder: nothing in it leads elsewhere. Characters in ``also`` stay, too."""
     return re.sub(rf"[^\w.{re.escape(also)}-]+", "-", str(name)).strip("-.") or "-"

@@ -114,9 +114,7 @@ class Store:
 
     def pack(self) -> None:
         """Move all finished runs into ``runs.zip``."""
-        archive, loose = self.folder / ARCHIVE, sorted(self.folder.glob("*.*.json")) + sorted(
-            self.folder.glob("*.run.gz")
-        )
+        archive, loose = self.folder / ARCHIVE, [*self.folder.glob("*.*.json"), *self.folder.glob("*.run.gz")]
         files = {path.name: path.read_bytes() for path in loose}
         if archive.exists():
             with zipfile.ZipFile(archive) as old:

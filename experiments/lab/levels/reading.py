@@ -12,7 +12,6 @@ into.
 from __future__ import annotations
 
 import time
-from itertools import product
 
 import torch
 from omegaconf import DictConfig
@@ -53,7 +52,7 @@ def read(run: Run, tasks: Tasks) -> Outcome:
     builder = recipe.builder(config, task, WeightCache.at())
     readers = {name: READERS[name](config) for name in run.asked["readers"]}
     pairs, budget = pairs_of(asked), config.trainer.token_budget
-    runs: dict[tuple[str, str], Ranking] = {(name, how): {} for name in readers for how in POOLS}
+    runs: dict[str, Ranking] = {f"{name} {how}": {} for name in readers for how in POOLS}
     sequences: dict[str, float] = dict.fromkeys(asked.queries, 0.0)
     spent: dict[str, float] = {}
     with torch.inference_mode():
@@ -65,15 +64,15 @@ def read(run: Run, tasks: Tasks) -> Outcome:
                 for how in POOLS:
                     pooled = pool(score, document, len(batch), how).tolist()
                     for (query, _, candidate), value in zip(batch, pooled, strict=True):
-                        runs[name, how].setdefault(query, {})[candidate] = value
+                        runs[f"{name} {how}"].setdefault(query, {})[candidate] = value
             circles = torch.bincount(document, minlength=len(batch)).tolist()
             for (query, _, _), amount in zip(batch, circles, strict=True):
                 sequences[query] += amount / len(asked.candidates[query])
     for scored in readers.values():
         scored.save()
     measures = {
-        NAMES[measure, name, how]: values
-        for (name, how), ordered in runs.items()
+        f"{measure} {who}": values
+        for who, ordered in runs.items()
         for measure, values in ranking.evaluate(asked.qrels, ordered, MEASURES).per_query.items()
     }
     measures["sequences"] = sequences
@@ -143,11 +142,8 @@ def reader(config: DictConfig) -> KeptScores:
     return kept(model, score, config)
 
 
+#: who scores circles; a measure of this level, such as "RR@10 reader mean", names the one that it is of
 READERS = {"encoder": encoder, "reader": reader}
-#: measure of a ranking, who reads for it, how its scores are pooled -> what that is called
-NAMES = {which: " ".join(which) for which in product(MEASURES, READERS, POOLS)}
-#: measure of this level -> who reads for it
-READ_BY = {name: who for (_, who, _), name in NAMES.items()}
 
 
 def kept(model: torch.nn.Module, score: Reader, config: DictConfig) -> KeptScores:

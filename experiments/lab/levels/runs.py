@@ -14,7 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from lab.by_query import write_sections
 from lab.comparison import Comparison
-from lab.levels.reading import READ_BY, questions
+from lab.levels.reading import READERS, questions
 from lab.options.commands import Level
 from lab.plan import Row, Run, composed, identity, named_run, sources, typed_for_rows, with_seed
 from lab.task import Task, Tasks
@@ -52,9 +52,10 @@ def settings_of(config: DictConfig, level: str) -> DictConfig:
     own = config.levels.get(level, {})
     settings = OmegaConf.merge(config, {key: own[key] for key in ("measures", "report") if key in own})
     if "readers" in own:
+        silent = READERS.keys() - set(own.readers)
 
         def read(names: Sequence[str]) -> list[str]:
-            return [name for name in names if READ_BY.get(name) in (None, *own.readers)]
+            return [name for name in names if not silent & set(name.split())]
 
         if not (measures := read(settings.measures)):
             typed = f"levels.reading.measures={list(settings.measures)}"
