@@ -128,6 +128,19 @@ def document_batch(lengths=(70, 0, 33, 1), vocabulary=200, passages=16, k=4, max
     return batch
 
 
+def passage_batch(lengths=(70, 0, 33, 1), partition=Windows(16), **options) -> Batch:  # noqa: B008
+    """Return such graphs with nothing but the circles of a partition that looks at no edges."""
+    batch = document_batch(lengths, **options)
+    gather(batch, *compose(partition, None, batch.edge_index, batch.batch, batch.num_graphs))
+    return batch
+
+
+def pair_inputs(query, text) -> dict[str, torch.Tensor]:
+    """Return what transformers takes to read [CLS] query [SEP] text [SEP], both given as lists of ids."""
+    ids, types = [2, *query, 3, *text, 3], [0] * (len(query) + 2) + [1] * (len(text) + 1)
+    return {"input_ids": torch.tensor([ids]), "token_type_ids": torch.tensor([types])}
+
+
 @pytest.fixture(scope="module")
 def batch() -> Batch:
     """Graphs of 70, 0, 33 and 1 random words."""

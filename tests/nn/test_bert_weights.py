@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import document_batch, shaken, write_tokenizer
+from conftest import document_batch, pair_inputs, passage_batch, shaken, write_tokenizer
 from safetensors.torch import load_file, save_file
 from sentence_transformers import CrossEncoder
-from test_colbert import passage_batch, passage_texts
+from test_colbert import passage_texts
 from torch import Tensor
 from transformers import BertConfig, BertForSequenceClassification
 
@@ -35,14 +35,9 @@ def cross_encoder(tiny_bert, labels: int = 1) -> BertForSequenceClassification:
 
 def logits(model: BertForSequenceClassification, graph) -> Tensor:
     """Return what transformers' cross-encoder says of each passage of a document, read with the query."""
-    found = []
-    for text in passage_texts(graph):
-        query = [2, *graph.query_ids.tolist(), 3]
-        ids = torch.tensor([[*query, *text[1:]]])
-        types = torch.tensor([[0] * len(query) + [1] * (len(text) - 1)])
-        with torch.no_grad():
-            found.append(model(input_ids=ids, token_type_ids=types).logits[0])
-    return torch.stack(found)
+    with torch.no_grad():
+        texts = [pair_inputs(graph.query_ids.tolist(), text[1:-1]) for text in passage_texts(graph)]
+        return torch.stack([model(**inputs).logits[0] for inputs in texts])
 
 
 @pytest.mark.parametrize("kind", [MaxP, VanillaBERT])

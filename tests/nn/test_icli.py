@@ -4,7 +4,8 @@ import math
 
 import pytest
 import torch
-from test_colbert import max_sim, passage_batch, passage_texts, query_text, vectors_of
+from conftest import passage_batch
+from test_colbert import max_sim, passage_texts, query_text, vectors_of
 
 from socialgraph.data.graph import rate
 from socialgraph.errors import InputError, OptionError

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import document_batch, shaken
+from conftest import document_batch, passage_batch, shaken
 from sentence_transformers import SentenceTransformer
 from tales import builder_of, random_texts
-from test_colbert import CLS, SEP, passage_batch, passage_texts
+from test_colbert import CLS, SEP, passage_texts
 from torch_geometric.data import Data
 
 from socialgraph.backbone import locate

@@ -2,27 +2,21 @@
 
 import pytest
 import torch
-from conftest import document_batch, shaken
+from conftest import document_batch, pair_inputs, shaken
 
 from socialgraph.errors import InputError, OptionError
 from socialgraph.nn import Socialformer, circle_sequences
 
 
 def circle_texts(batch):
-    """Write out what each circle reads, one list of ids each: an independent statement of the layout."""
+    """Write out of each circle the query, its text and where the leader stands: an independent statement."""
     texts = []
     for document in batch.to_data_list():
+        query = document.query_ids.tolist()
         for circle in range(document.num_circles):
             members = document.circle_index[0][document.circle_index[1] == circle]
-            leader = int(document.leader_index[circle])
-            place = members.tolist().index(leader)
-            texts.append(
-                (
-                    [2, *document.query_ids.tolist(), 3, *document.input_ids[members].tolist(), 3],
-                    0 if document.passage_mask[circle] else document.query_ids.numel() + 2 + place,
-                    document.query_ids.numel() + 2,
-                )
-            )
+            place = len(query) + 2 + members.tolist().index(int(document.leader_index[circle]))
+            texts.append((query, document.input_ids[members].tolist(), 0 if document.passage_mask[circle] else place))
     return texts
 
 
@@ -31,7 +25,8 @@ def test_sequences_are_cls_query_sep_members_sep():
     sequences = circle_sequences(batch, cls=2, sep=3)
     texts = circle_texts(batch)
     assert len(texts) == batch.num_circles == sequences.ptr.numel() - 1 > 10
-    for number, (ids, leader, first) in enumerate(texts):
+    for number, (query, text, leader) in enumerate(texts):
+        ids, first = [2, *query, 3, *text, 3], len(query) + 2
         start, end = sequences.ptr[number], sequences.ptr[number + 1]
         assert sequences.token[start:end].tolist() == ids
         assert sequences.position[start:end].tolist() == list(range(len(ids)))
@@ -65,9 +60,8 @@ def test_untrained_model_is_bert_on_each_circle(tiny_bert, leader, inter_circle)
     model = Socialformer.from_backbone(folder, leader=leader, inter_circle=inter_circle).eval()
     states = []
     with torch.no_grad():
-        for ids, central, first in circle_texts(batch):
-            types = [0] * first + [1] * (len(ids) - first)
-            hidden = bert(torch.tensor([ids]), token_type_ids=torch.tensor([types])).last_hidden_state[0]
+        for query, text, central in circle_texts(batch):
+            hidden = bert(**pair_inputs(query, text)).last_hidden_state[0]
             states.append(hidden[central if leader == "central" else 0])
         states = torch.stack(states)
         document = batch.batch[batch.leader_index]
