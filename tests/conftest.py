@@ -79,6 +79,22 @@ def shaken(model, by=0.1):
     return model
 
 
+def assert_backends_agree(make, batch, one, other) -> dict[str, torch.Tensor]:
+    """Compare scores and gradients of a model by two backends of attention; return the gradients by name."""
+    results = {}
+    for backend in (one, other):
+        torch.manual_seed(3)
+        model = shaken(make(attention=backend, dropout=0.0), by=0.05).train()
+        scores = model(batch)
+        (scores * torch.arange(1.0, 5.0)).sum().backward()
+        results[backend] = scores.detach(), {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
+    torch.testing.assert_close(results[one][0], results[other][0], atol=1e-5, rtol=1e-5)
+    assert results[one][1].keys() == results[other][1].keys()
+    for name, gradient in results[one][1].items():
+        torch.testing.assert_close(gradient, results[other][1][name], atol=1e-4, rtol=1e-4, msg=name)
+    return results[one][1]
+
+
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 

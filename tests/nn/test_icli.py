@@ -64,18 +64,6 @@ def test_scores_are_those_of_plain_loops(setting):
     assert choices[0] != [0, 1, 2, 3]
 
 
-def test_the_two_ways_to_choose_differ(tiny_bert):
-    folder, _ = tiny_bert
-    scores = []
-    for select in ("dot", "bm25"):
-        torch.manual_seed(2)
-        model = ICLI.from_backbone(folder, select=select).eval()
-        with torch.no_grad():
-            scores.append(model(scored_batch()))
-    assert scores[0][0] != scores[1][0]
-    torch.testing.assert_close(scores[0][2:], scores[1][2:])  # all their passages are chosen, and all weights equal
-
-
 def test_the_two_losses_by_hand(setting):
     bert, model, batch, select = setting
     model.sigma.data = torch.tensor([0.5, 2.0])

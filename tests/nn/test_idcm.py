@@ -159,12 +159,6 @@ def test_half_precision_chooses_the_same_chunks(tiny_bert):
     with torch.no_grad():
         assert torch.equal(promise, model.promise(batch))
         torch.testing.assert_close(rough.float(), model(batch), atol=0.1, rtol=0.1)
-    model.train()
-    for stage in model.stages:
-        model.enter(stage)
-        with torch.autocast("cpu", torch.bfloat16):
-            loss = model(batch, torch.sum)
-        loss.backward()
 
 
 def test_bad_options_are_refused(tiny_bert):

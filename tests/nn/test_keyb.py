@@ -108,12 +108,6 @@ def test_selecting_takes_no_gradient_and_no_dropout(tiny_bert):
         torch.testing.assert_close(one.grad, other.grad, msg=name)
 
 
-def test_evaluation_stays_evaluation(tiny_bert):
-    model = KeyB.from_backbone(tiny_bert[0], select="bert").eval()
-    model(blocks())
-    assert not model.training
-
-
 def test_keyb_parade_reads_the_best_passages(tiny_bert):
     folder, _ = tiny_bert
     torch.manual_seed(0)

@@ -28,15 +28,6 @@ def test_reads_the_beginning(tiny_bert, length, partition, cut):
     assert scores[1].item() == pytest.approx(0.3)
 
 
-def test_it_trains_under_autocast(tiny_bert):
-    model = VanillaBERT.from_backbone(tiny_bert[0], length=50)
-    batch = passage_batch(partition=Whole())
-    with torch.autocast("cpu", torch.bfloat16):
-        loss = model(batch, objective=lambda scores: scores.float().square().sum())
-    loss.backward()
-    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
-
-
 def test_no_room_is_refused(tiny_bert):
     with pytest.raises(InputError, match="a query of 5 word pieces leaves no room for text in 8 tokens"):
         VanillaBERT.from_backbone(tiny_bert[0], length=8)(passage_batch(partition=Whole()))
