@@ -8,7 +8,6 @@ import pytest
 import torch
 from conftest import document_batch, pair_inputs, passage_batch, shaken, write_tokenizer
 from safetensors.torch import load_file, save_file
-from sentence_transformers import CrossEncoder
 from test_colbert import passage_texts
 from torch import Tensor
 from transformers import BertConfig, BertForSequenceClassification
@@ -71,20 +70,6 @@ def test_of_two_labels_the_score_is_the_log_odds_of_the_second(tiny_bert):
     with torch.no_grad():
         found = MaxP.from_backbone(tiny_bert[0]).eval()(batch)
     torch.testing.assert_close(found, torch.logit(expected[:, 1]), atol=1e-5, rtol=0)
-
-
-def test_a_cross_encoder_that_sentence_transformers_saved(tiny_bert, tmp_path):
-    cross_encoder(tiny_bert)
-    theirs = CrossEncoder(tiny_bert[0], device="cpu")
-    theirs.save_pretrained(str(tmp_path / "saved"))
-    texts = ["w3 w4 w5", "w100 w7", "w9 w9 w20 w21"]
-    expected = theirs.predict([("w1 w2", text) for text in texts], activation_fn=torch.nn.Identity())
-    model = MaxP.from_backbone(str(tmp_path / "saved")).eval()
-    batch = passage_batch(lengths=(3, 2, 4))
-    batch.input_ids = torch.tensor([int(word[1:]) + 5 for text in texts for word in text.split()])
-    batch.query_ids, batch.query_length = torch.tensor([6, 7] * 3), torch.tensor([2, 2, 2])
-    with torch.no_grad():
-        torch.testing.assert_close(model(batch), torch.tensor(expected), atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("kind", [MaxP, PARADE, Socialformer, SparseTransformer, KeyB])
