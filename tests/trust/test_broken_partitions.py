@@ -153,9 +153,11 @@ def test_all_laws_at_once_are_the_laws_one_by_one(data):
     """Small numbers, so that many answers obey, and many break one law by one place."""
     batch = torch.tensor(sorted(data.draw(st.lists(st.integers(0, 2), max_size=6))), dtype=torch.long)
     nodes = st.integers(-1, batch.numel())
-    leaders = torch.tensor(data.draw(st.lists(nodes, max_size=3)), dtype=torch.long)
     pairs = data.draw(st.lists(st.tuples(st.integers(-1, 3), nodes), max_size=5))
-    pairs = sorted(set(pairs)) if data.draw(st.booleans()) else pairs
+    pairs = data.draw(st.sampled_from([pairs, sorted(pairs + pairs[:1]), sorted(set(pairs))]))
+    members = [[node for number, node in pairs if number == circle] for circle in sorted({c for c, _ in pairs})]
+    leaders = data.draw(st.one_of(st.lists(nodes, max_size=3), st.tuples(*map(st.sampled_from, members))))
+    leaders = torch.tensor(leaders, dtype=torch.long)
     index = torch.tensor([(node, circle) for circle, node in pairs], dtype=torch.long).reshape(-1, 2).T
     assert all_hold(batch, index, leaders) == (first_broken(batch, (index, leaders)) is None)
 
