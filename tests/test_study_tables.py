@@ -102,7 +102,6 @@ def check_table(folder):
     )
 
 
-
 def check_buckets(folder):
     """Tables and figures by a property of the query."""
     queries, relevant, _, mean = means_of(folder)
