@@ -49,6 +49,11 @@ def call(command, *typed, config_dir=None):
         importlib.import_module(command).main(configured(command, *typed))
 
 
+def times(folder):
+    """Return when each file of a finished run was written: ROW.SEED.json and ROW.SEED.run.gz."""
+    return {file.name: file.stat().st_mtime_ns for file in folder.glob("[!.]*.*.*")}
+
+
 def write_tales(folder):
     """Write a small BERT and a collection of six documents."""
     write_tiny_bert(folder / "bert")

@@ -79,6 +79,22 @@ def shaken(model, by=0.1):
     return model
 
 
+def assert_backends_agree(make, batch, one, other) -> dict[str, torch.Tensor]:
+    """Compare scores and gradients of a model by two backends of attention; return the gradients by name."""
+    results = {}
+    for backend in (one, other):
+        torch.manual_seed(3)
+        model = shaken(make(attention=backend, dropout=0.0), by=0.05).train()
+        scores = model(batch)
+        (scores * torch.arange(1.0, 5.0)).sum().backward()
+        results[backend] = scores.detach(), {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
+    torch.testing.assert_close(results[one][0], results[other][0], atol=1e-5, rtol=1e-5)
+    assert results[one][1].keys() == results[other][1].keys()
+    for name, gradient in results[one][1].items():
+        torch.testing.assert_close(gradient, results[other][1][name], atol=1e-4, rtol=1e-4, msg=name)
+    return results[one][1]
+
+
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
@@ -126,6 +142,19 @@ def document_batch(lengths=(70, 0, 33, 1), vocabulary=200, passages=16, k=4, max
         *compose(Windows(passages), circles, batch.edge_index, batch.batch, batch.num_graphs, batch.edge_weight),
     )
     return batch
+
+
+def passage_batch(lengths=(70, 0, 33, 1), partition=Windows(16), **options) -> Batch:  # noqa: B008
+    """Return such graphs with nothing but the circles of a partition that looks at no edges."""
+    batch = document_batch(lengths, **options)
+    gather(batch, *compose(partition, None, batch.edge_index, batch.batch, batch.num_graphs))
+    return batch
+
+
+def pair_inputs(query, text) -> dict[str, torch.Tensor]:
+    """Return what transformers takes to read [CLS] query [SEP] text [SEP], both given as lists of ids."""
+    ids, types = [2, *query, 3, *text, 3], [0] * (len(query) + 2) + [1] * (len(text) + 1)
+    return {"input_ids": torch.tensor([ids]), "token_type_ids": torch.tensor([types])}
 
 
 @pytest.fixture(scope="module")

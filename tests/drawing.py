@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import reference
@@ -12,6 +13,7 @@ from graphs import document, random_document
 from torch_geometric.data import Batch, Data
 
 from socialgraph.edges import Affinity, DynamicDistance, Pattern, SocialEdges, StaticCentrality, StaticDistance
+from socialgraph.edges.layout import documents
 
 MIXTURES: dict[str, list[Pattern]] = {
     "three": [StaticDistance(), StaticCentrality(), DynamicDistance()],
@@ -111,16 +113,23 @@ def copies(data: Data, keys: Sequence[int]) -> list[Data]:
     return out
 
 
-class OwnAffinity(Affinity):
-    """The static distance as a user would write it who knows nothing of closed forms."""
+class Rule(Affinity):
+    """Somebody's P(i, j), a function of node ids that knows nothing of closed forms."""
 
-    def pair(self, i: torch.Tensor, j: torch.Tensor) -> torch.Tensor:
-        return 1 / (1 + (i - j).abs().double() / 9) ** 2
+    def __init__(self, batch: torch.Tensor, ptr: torch.Tensor, rule: Callable[..., Any]) -> None:
+        super().__init__(batch, ptr)
+        self.rule = rule
+
+    def pair(self, i: torch.Tensor, j: torch.Tensor) -> Any:
+        return self.rule(i, j)
+
+
+def near(i: torch.Tensor, j: torch.Tensor) -> torch.Tensor:
+    return 1 / (1 + (i - j).abs().double())
 
 
 class OwnPattern(Pattern):
+    """The static distance as a user would write it."""
+
     def forward(self, graph: Data) -> Affinity:
-        if isinstance(graph, Batch):
-            return OwnAffinity(graph.batch, graph.ptr)
-        size = int(graph.num_nodes)
-        return OwnAffinity(torch.zeros(size, dtype=torch.int64), torch.tensor([0, size]))
+        return Rule(*documents(graph), lambda i, j: 1 / (1 + (i - j).abs().double() / 9) ** 2)

@@ -227,8 +227,3 @@ def _mix(x: int) -> int:
     x = signed((x ^ (x >> 30)) * -0x40A7B892E31B1A47)
     x = signed((x ^ (x >> 27)) * -0x6B2FB644ECCEEE15)
     return x ^ (x >> 31)
-
-
-def windows(length: int, size: int) -> list[Circle]:
-    """Consecutive passages of `size` tokens, the last one shorter; the first token leads."""
-    return [(start, list(range(start, min(start + size, length)))) for start in range(0, length, size)]

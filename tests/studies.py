@@ -59,7 +59,3 @@ def planned(*typed):
 def value_of(folder, row, seed=0):
     """Return a run's JSON."""
     return json.loads((folder / f"{row}.{seed}.json").read_text())
-
-
-def times(folder):
-    return {file.name: file.stat().st_mtime_ns for file in folder.glob("*.*.json")}

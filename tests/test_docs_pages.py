@@ -17,7 +17,6 @@ from hydra.utils import instantiate
 from lab.overrides import as_option
 from lab.plan import composed, typed_for_rows
 from lab.product import product_rows
-from tales import write_collection
 
 from socialgraph.cli import parser
 
@@ -70,18 +69,10 @@ def workplace(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def budget(tmp_path, tiny_bert):
-    """What is added to a command so that it takes seconds: a collection of six short texts, a BERT of three layers."""
-    folder, names = tmp_path / "tales", [f"d{d}" for d in range(6)]
-    texts = {name: " ".join(f"w{(7 * d + i * i) % 60}" for i in range(60)) for d, name in enumerate(names)}
-    queries = {name: f"w{(7 * d) % 60} w{d}" for d, name in enumerate(names)}
-    write_collection(folder, texts, queries, train=names[:2], dev=names[2:3], test=names[3:])
-    return [
-        "data=folder", f"data.path={folder}", "data.label=tales", f"model.backbone={tiny_bert[0]}", "window=16",
-        "document_length=48", "trainer.groups=1", "trainer.negatives=1", "trainer.bf16=false", "data.depth=3",
-        "data.queries.test=2", "data.queries.dev=1", "partition.max_size=8", "sample=2", "measures=[RR@10]",
-        f"sentence_backbone={tiny_bert[0]}",
-    ]  # fmt: skip
+def budget(workshop, tiny_bert):
+    """What is added to a command so that it takes seconds."""
+    less = ["data.queries.test=2", "sample=2", "measures=[RR@10]", f"sentence_backbone={tiny_bert[0]}"]
+    return [one for one in workshop if not one.startswith(("data.queries.test=", "sample="))] + less
 
 
 def arguments(command: str, script: str) -> list[str]:

@@ -98,15 +98,3 @@ def test_a_folder_of_ones_own_with_other_pieces(tmp_path):
     assert "| + BM25 | RR@10 trained | + BM25 |" in (folder / "table.md").read_text()  # no weight was chosen
     first = json.loads((folder / "runs" / "ql-untrained.0.json").read_text())
     assert first["measures"]["RR@10"] == {"q-w4": 1.0, "q-w5": 1.0}
-
-
-@pytest.mark.parametrize(
-    ("argument", "message"),
-    [
-        ("model.leader=nobody", "model: leader must be one of central, cls, got 'nobody'"),
-        ("edges.sparsity=1.5", r"edges: sparsity must lie between 0 and 1 \(both excluded\), got 1.5"),
-    ],
-)
-def test_a_mistake_is_one_line(tmp_path, argument, message):
-    with pytest.raises(SystemExit, match=f"^error: {message}$"):
-        call("run", argument, f"hydra.runtime.output_dir={tmp_path}")

@@ -99,8 +99,3 @@ def compare(*typed):
 def table(folder):
     with open(folder / "table.csv", newline="") as file:
         return list(csv.DictReader(file))
-
-
-def times(folder):
-    others = (".", "table", "q")
-    return {file.name: file.stat().st_mtime_ns for file in folder.iterdir() if not file.name.startswith(others)}

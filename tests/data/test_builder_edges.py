@@ -1,4 +1,4 @@
-"""GraphBuilder's keep_edges: the same circles, with edges or without, whatever is long and whoever reads them."""
+"""GraphBuilder's keep_edges: who draws all edges. That circles are the same: trust/test_same_graph_of_a_text.py."""
 
 import pytest
 import torch
@@ -6,7 +6,7 @@ from tales import builder_of, random_texts
 
 from socialgraph.edges import DynamicDistance, SocialEdges, SocialGraph, StaticCentrality, StaticDistance
 from socialgraph.errors import OptionError
-from socialgraph.partition import EdgeCircles, NodeCircles, Partition, RandomCircles, Windows
+from socialgraph.partition import EdgeCircles, Partition, Windows
 
 PAIRS = [("q1", "w1 w7 w9", "d0"), ("q2", "w5", "empty"), ("q1", "w1 w7 w9", "d1"), ("q3", "w2 w4", "d2")]
 
@@ -28,29 +28,16 @@ def build(tiny_bert):
     return lambda *args, **options: builder_of(tiny_bert[0], texts, *(args or (edges,)), lengths=(400,), **options)
 
 
-@pytest.mark.parametrize("circles", [EdgeCircles(k=3), NodeCircles(k=3), RandomCircles(EdgeCircles(k=3)), Own()])
-def test_the_same_circles_with_and_without_edges(build, circles):
-    kept, without = (build(circles=circles, passages=Windows(64), keep_edges=keep)(PAIRS) for keep in (True, False))
-    assert "edge_index" in kept
-    assert "edge_weight" in kept
-    assert "edge_index" not in without
-    assert "edge_weight" not in without
-    assert int((~kept.passage_mask).sum()) >= 6
-    for key in ("circle_index", "leader_index", "passage_mask", "tfidf", "dynamic_distance"):
-        assert torch.equal(kept[key], without[key])
-        for number in range(len(PAIRS)):
-            assert torch.equal(kept[number][key], without[number][key])
-
-
 def test_all_edges_are_drawn_for_those_who_need_them_only(build, monkeypatch):
     drawn, edges = [], SocialGraph.edges
     monkeypatch.setattr(SocialGraph, "edges", lambda self: drawn.append(1) or edges(self))
-    build(circles=EdgeCircles(k=3), passages=Windows(64))(PAIRS)
-    assert drawn == []
-    build(circles=Own(), passages=Windows(64))(PAIRS)
-    assert drawn == [1]
-    build(circles=EdgeCircles(k=3), keep_edges=True)(PAIRS)
-    assert drawn == [1, 1]
+    for circles, times in ((EdgeCircles(k=3), 0), (Own(), 1)):
+        batch = build(circles=circles, passages=Windows(64))(PAIRS)
+        assert len(drawn) == times
+        assert not {"edge_index", "edge_weight"} & set(batch.keys())
+    kept = build(circles=EdgeCircles(k=3), keep_edges=True)(PAIRS)
+    assert len(drawn) == 2
+    assert {"edge_index", "edge_weight"} <= set(kept.keys())
 
 
 def test_no_edges_to_keep(build):

@@ -6,10 +6,10 @@ from collections import Counter
 import pytest
 import torch
 from conftest import document_batch
-from tales import random_texts
+from tales import builder_of, random_texts
 from torch_geometric.data import Batch
 
-from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
+from socialgraph.data import TermStatistics
 from socialgraph.data.circles import compose
 from socialgraph.data.graph import document_graph, gather
 from socialgraph.data.passage_bm25 import PassageBM25
@@ -84,14 +84,12 @@ def test_options():
 
 def test_the_builder_rates_every_circle(tiny_bert):
     texts = zip((100, 0, 7, 50), random_texts((100, 0, 7, 50), words=9), strict=True)
-    documents = {f"d{n}": Document(f"d{n}", text) for n, text in texts}
-    tokens = Tokens(tiny_bert[0])
-    statistics = TermStatistics.of(tokens, documents)
+    documents = {f"d{n}": text for n, text in texts}
     parts = {"edges": SocialEdges([StaticDistance()]), "circles": EdgeCircles(k=2), "passages": Windows(16, 2, 3)}
-    builder = GraphBuilder(documents, tokens, statistics, **parts, relevance=PassageBM25(1.0, 0.5))
+    builder = builder_of(tiny_bert[0], documents, **parts, relevance=PassageBM25(1.0, 0.5))
     pairs = [("q1", "w1 w3 w3", "d100"), ("q1", "w1 w3 w3", "d0"), ("q2", "w5", "d7"), ("q3", "w2 w8", "d50")]
     batch = builder(pairs)
-    torch.testing.assert_close(batch.circle_score, expected(batch, statistics, 1.0, 0.5))
+    torch.testing.assert_close(batch.circle_score, expected(batch, builder.statistics, 1.0, 0.5))
     assert not batch.passage_mask.all()
     for number, pair in enumerate(pairs):
         item = batch[number]
@@ -99,6 +97,6 @@ def test_the_builder_rates_every_circle(tiny_bert):
         assert torch.equal(item.circle_score, builder([pair])[0].circle_score)
     again = Batch.from_data_list(batch.to_data_list())
     assert torch.equal(again.circle_score, batch.circle_score)
-    assert "circle_score" not in GraphBuilder(documents, tokens, statistics, **parts)(pairs)
+    assert "circle_score" not in builder_of(tiny_bert[0], documents, **parts)(pairs)
     with pytest.raises(OptionError, match="no circles, passages or relevance"):
-        GraphBuilder(documents, tokens, statistics, parts["edges"], relevance=PassageBM25(), joint=True)
+        builder_of(tiny_bert[0], documents, parts["edges"], relevance=PassageBM25(), joint=True)

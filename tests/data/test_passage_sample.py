@@ -1,20 +1,16 @@
 """PARADE's passages: the first, the last, and a fair draw between them."""
 
 import torch
-from conftest import document_batch
+from conftest import passage_batch
 from torch_geometric.data import Batch
 
 from socialgraph.data import PassageSample
-from socialgraph.data.circles import compose
-from socialgraph.data.graph import gather
 from socialgraph.nn.selection import best
 from socialgraph.partition import Windows
 
 
 def windows(lengths, seed=0):
-    batch = document_batch(lengths, seed=seed)
-    gather(batch, *compose(Windows(2), None, batch.edge_index, batch.batch, batch.num_graphs))
-    return batch
+    return passage_batch(lengths, Windows(2), seed=seed)
 
 
 def read(batch, amount):

@@ -1,12 +1,10 @@
 """A pair goes through BERT once, and has the same graph to the last bit wherever it comes again."""
 
-import pickle
-
 import pytest
 import torch
-from tales import random_texts
+from tales import builder_of, random_texts
 
-from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens, WeightCache
+from socialgraph.data import WeightCache
 from socialgraph.edges import DynamicCentrality, SocialEdges, StaticDistance
 from socialgraph.errors import OutputError
 from socialgraph.partition import EdgeCircles, Windows
@@ -27,14 +25,10 @@ class Counting(DynamicCentrality):
 @pytest.fixture
 def make(tiny_bert):
     texts = random_texts((150, 60, 1, 120, 7, 0, 33))
-    documents = {f"d{i}": Document(f"d{i}", text) for i, text in enumerate(texts)}
-    tokens = Tokens(tiny_bert[0], max_document_length=100)
-    statistics = TermStatistics.of(tokens, documents)
 
     def builder(cache, pattern=None):
-        edges = SocialEdges([StaticDistance(), pattern or Counting(tiny_bert[0])])
-        parts = edges, EdgeCircles(k=3), Windows(16)
-        return GraphBuilder(documents, tokens, statistics, *parts, keep_edges=True, cache=cache)
+        parts = SocialEdges([StaticDistance(), pattern or Counting(tiny_bert[0])]), EdgeCircles(k=3), Windows(16)
+        return builder_of(tiny_bert[0], texts, *parts, lengths=(100,), keep_edges=True, cache=cache)
 
     return builder
 
@@ -85,17 +79,6 @@ def test_kept_weights_are_the_pattern_s_own(make):
     none = WeightCache(size=0)
     assert torch.equal(none.weights(pattern, batch), expected)
     assert torch.equal(none.weights(pattern, batch), expected)
-
-
-def test_a_later_run_repeats_exactly_from_the_folder(make, tmp_path):
-    first, seen = make(WeightCache(folder=tmp_path / "weights")), {}
-    assert_same(first, seen, pairs(0, 1))
-    assert_same(first, seen, pairs(2, 5))
-    later = make(WeightCache.at(tmp_path))
-    assert_same(later, seen, pairs(5, 2, 1, 0))
-    assert weighed(later) == 0
-    copy = pickle.loads(pickle.dumps(later.cache))
-    assert_same(make(copy), seen, pairs(0, 5))
 
 
 def test_other_words_and_other_parameters_have_weights_of_their_own(make, tiny_bert, tmp_path):

@@ -11,26 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from drawing import DOCUMENTS, MIXTURES, copies, drawn, probabilities_of
-from graphs import document, random_document
+from graphs import document
 from torch_geometric.data import Data
 
 from socialgraph.edges import DynamicDistance, SocialEdges
-
-
-@pytest.mark.parametrize("name", ["three", "steep distance"])
-@pytest.mark.parametrize("sparsity", [0.93, 0.3])
-def test_observed_density(name: str, sparsity: float) -> None:
-    data = DOCUMENTS["random"]
-    seeds = 300
-    probability = np.triu(probabilities_of("random", name, sparsity), 1)
-    sampler = SocialEdges(MIXTURES[name], sparsity=sparsity)
-    edges = np.array([adjacency.sum() / 2 for adjacency, _ in drawn(sampler, copies(data, range(seeds)))])
-    variance = (probability * (1 - probability)).sum()  # of the number of edges, were the coins independent
-    assert probability.sum() == pytest.approx(80 * 79 / 2 * (1 - sparsity), rel=1e-6)
-    assert abs(edges.mean() - probability.sum()) < 4 * np.sqrt(variance / seeds)
-    # Its variance is that of independent coins, too: (s - 1) S^2 / sigma^2 is chi-square with mean s - 1.
-    assert abs(edges.var(ddof=1) / variance - 1) < 4 * np.sqrt(2 / (seeds - 1))
-
 
 KEYS = 3000
 KEY_SERIES = {
@@ -121,14 +105,3 @@ def test_another_key_is_another_graph() -> None:
     for one in range(len(keys)):
         for other in range(one):
             assert len(graphs[one] & graphs[other]) < shared + 6 * np.sqrt(2 * shared)
-
-
-def test_the_coin_does_not_depend_on_the_probability() -> None:
-    # A pair's coin is fixed, so a denser graph of the same document holds every edge of a sparser one.
-    data = random_document(150, 12, coin_key=77)
-    sparse, middle, dense = (
-        drawn(SocialEdges(MIXTURES["three"], sparsity=sparsity), [data])[0][0] for sparsity in (0.97, 0.8, 0.2)
-    )
-    assert (sparse <= middle).all()
-    assert (middle <= dense).all()
-    assert 0 < sparse.sum() < middle.sum() < dense.sum()

@@ -3,6 +3,7 @@
 import pytest
 import reference
 import torch
+from conftest import pair_inputs
 from torch_geometric.data import Batch
 from transformers import BertModel
 
@@ -32,12 +33,9 @@ def written_out(folder, graph, top):
     best = sorted(sorted(range(len(cosine)), key=lambda i: (-cosine[i], i))[:room])
     if not best:  # the query fills BERT: cosines stay
         return torch.tensor(cosine)
-    ids = [2, *graph.query_ids.tolist(), 3, *graph.input_ids[best].tolist(), 3]
-    first = len(graph.query_ids) + 2
-    types = [0] * first + [1] * (len(ids) - first)
     with torch.no_grad():
-        output = bert(torch.tensor([ids]), token_type_ids=torch.tensor([types]), output_attentions=True)
-    attention = output.attentions[-1][0].mean(0)[0, first:-1].tolist()
+        output = bert(**pair_inputs(graph.query_ids.tolist(), graph.input_ids[best].tolist()), output_attentions=True)
+    attention = output.attentions[-1][0].mean(0)[0, len(graph.query_ids) + 2 : -1].tolist()
     factor = sum(cosine[i] for i in best) / sum(attention)
     for i, value in zip(best, attention, strict=True):
         cosine[i] = value * factor

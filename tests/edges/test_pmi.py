@@ -4,9 +4,9 @@ import math
 
 import pytest
 import torch
-from torch_geometric.data import Batch
+from tales import builder_of
 
-from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
+from socialgraph.data import TermStatistics
 from socialgraph.edges import Pmi, SocialEdges, StaticDistance
 from socialgraph.errors import OptionError
 from socialgraph.partition import EdgeCircles
@@ -46,15 +46,6 @@ def test_values_are_the_formula(window, least):
     assert float(matrix.max()) > 0.3
 
 
-def test_documents_of_a_batch_have_their_own_words():
-    graphs = [document(words, [2], [1.0] * len(words)) for words in ([1, 2, 3], [], [4, 4, 3, 1], [5])]
-    batch = Batch.from_data_list(graphs)
-    batch.statistics = statistics()
-    for found, graph in zip(Pmi(2, 1)(batch).dense(), graphs, strict=True):
-        graph.statistics = batch.statistics
-        assert torch.equal(found, Pmi(2, 1)(graph).dense()[0])
-
-
 def test_a_word_with_one_companion_only_is_sure_of_it():
     graph = document([1, 2], [1], [1.0, 1.0])
     graph.statistics = statistics([[1, 2], [3, 4], [1, 2]])
@@ -86,13 +77,13 @@ def test_a_graph_without_statistics_says_what_is_missing():
 
 
 def test_the_builder_hands_statistics_over_and_leaves_none_behind():
-    texts = {"d": Document("d", "new york and new york again, and the old town of york " * 3)}
-    tokens = Tokens("minilm")
-    known = TermStatistics.of(tokens, texts)
+    texts = {"d": "new york and new york again, and the old town of york " * 3}
     edges = SocialEdges({"pmi": Pmi(1, 2), "near": StaticDistance()}, sparsity=0.8)
-    batch = GraphBuilder(texts, tokens, known, edges, EdgeCircles(2, 8))([("q", "york", "d")])
+    builder = builder_of("minilm", texts, edges, EdgeCircles(2, 8))
+    batch = builder([("q", "york", "d")])
     assert "statistics" not in batch
     assert batch.circle_index.numel()
-    kept = GraphBuilder(texts, tokens, known, edges, EdgeCircles(2, 8), keep_edges=True)([("q", "york", "d")])
-    assert kept.statistics is known
+    builder.keep_edges = True
+    kept = builder([("q", "york", "d")])
+    assert kept.statistics is builder.statistics
     assert torch.equal(kept.circle_index, batch.circle_index)

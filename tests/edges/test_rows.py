@@ -93,22 +93,6 @@ def test_every_way_draws_the_coins_as_written_out(name: str, how: str, monkeypat
             assert np.array_equal(found, want)
 
 
-@pytest.mark.parametrize("dense_up_to", [0, 4096])
-def test_all_edges(dense_up_to: int) -> None:
-    data = [random_document(length, length, coin_key=length) for length in (0, 300, 1, 150, 2, 299)]
-    graph = SAMPLERS["three"].sampled(Batch.from_data_list(data))
-    graph.dense_up_to = dense_up_to
-    edge_index, edge_weight = graph.edges()
-    start, rows, weights = 0, [], []
-    for matrix, p in zip(written_out(graph, data), graph.probability.dense(), strict=True):
-        ends = matrix.nonzero()
-        rows.append(np.stack(ends) + start)
-        weights.append(np.minimum(p.numpy(), 1.0)[ends].astype(np.float32))
-        start += len(matrix)
-    assert np.array_equal(edge_index.numpy(), np.concatenate(rows, 1))
-    assert np.array_equal(edge_weight.numpy(), np.concatenate(weights))
-
-
 def test_deciding_everything_exactly_changes_nothing() -> None:
     data = random_document(120, 3, coin_key=2)
     (group,) = SAMPLERS["three"].sampled(data).groups()

@@ -1,6 +1,6 @@
 """SocialEdges: probabilities against the reference.
 
-A document alone and in any batch, thread, process and on any device: tests/trust/test_same_graph.py.
+Edges are the coins below them, with them as weights, alone and in any batch: tests/trust/test_same_graph.py.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import reference
 import torch
-from drawing import DOCUMENTS, MIXTURES, ROOM, OwnPattern, drawn, matrices, probabilities_of, reachable, scaled
+from drawing import DOCUMENTS, MIXTURES, ROOM, OwnPattern, matrices, probabilities_of, reachable, scaled
 from graphs import document, random_document
 from torch_geometric.data import Batch
 
@@ -26,22 +26,6 @@ def test_reference_scale_by_hand() -> None:
     assert reference.scale(probability, 0.5) == pytest.approx(3.2 / 3)
     assert reference.scale(probability, 0.9) == pytest.approx(3.2 / 0.6)
     assert reference.probabilities(np.zeros((3, 3)), 0.9) == pytest.approx(0.1 * (1 - np.eye(3)))
-
-
-@pytest.mark.parametrize("name", MIXTURES)
-@pytest.mark.parametrize("sparsity", ROOM)
-def test_edge_weight_is_the_probability(name: str, sparsity: float) -> None:
-    sampler = SocialEdges(MIXTURES[name], sparsity=sparsity)
-    data = list(DOCUMENTS.values())
-    compared = 0
-    for which, (adjacency, weight) in zip(DOCUMENTS, drawn(sampler, data), strict=True):
-        if not reachable(which, name, sparsity):
-            continue
-        want = probabilities_of(which, name, sparsity)
-        error = np.abs(weight - want)[adjacency].max(initial=0.0)
-        assert error < 1e-4, which
-        compared += adjacency.sum()
-    assert compared > 100
 
 
 @pytest.mark.parametrize("name", MIXTURES)
@@ -100,9 +84,7 @@ def test_patterns_without_a_closed_form(patterns: dict[str, Pattern], sparsity: 
     laws = {"own": 9.0, "near": 9.0, "far": 200.0}
     sampler = SocialEdges(patterns, sparsity=sparsity)
     data = [one for one in DOCUMENTS.values() if one.num_nodes > 10]
-    batch = Batch.from_data_list(data)
-    graphs = drawn(sampler, data)
-    for one, found, (adjacency, weight) in zip(data, scaled(sampler, batch), graphs, strict=True):
+    for one, found in zip(data, scaled(sampler, Batch.from_data_list(data)), strict=True):
         mean = reference.mean(
             [
                 reference.static_distance(int(one.num_nodes), laws[name])
@@ -113,9 +95,6 @@ def test_patterns_without_a_closed_form(patterns: dict[str, Pattern], sparsity: 
         )
         want = reference.probabilities(mean, sparsity)
         assert np.abs(found - want).max() < 1e-4
-        assert np.abs(weight - want)[adjacency].max() < 1e-4
-    alone = [sampler(one)[0].size(1) for one in data]
-    assert alone == [adjacency.sum() for adjacency, _ in graphs]
 
 
 def test_more_density_than_pairs_that_are_possible() -> None:
@@ -125,17 +104,6 @@ def test_more_density_than_pairs_that_are_possible() -> None:
     assert found[18, 19] == found[19, 18] == pytest.approx(1.0, abs=1e-4)
     found[18, 19] = found[19, 18] = 0
     assert np.abs(found).max() < 1e-4
-
-
-def test_nothing_else_decides() -> None:
-    sampler = SocialEdges(MIXTURES["three"])
-    data = random_document(200, 10, coin_key=5)
-    first = sampler(data)
-    torch.manual_seed(123)
-    np.random.seed(123)
-    for again in (sampler(data), SocialEdges(MIXTURES["three"]).train()(data.clone())):
-        assert torch.equal(first[0], again[0])
-        assert torch.equal(first[1], again[1])
 
 
 @pytest.mark.parametrize("name", MIXTURES)

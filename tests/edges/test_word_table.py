@@ -2,24 +2,14 @@
 
 import pytest
 import torch
+from drawing import Rule
 from torch import Tensor
 
-from socialgraph.edges.affinity import Affinity, LowRank
+from socialgraph.edges.affinity import LowRank
 from socialgraph.edges.mixture import Mixture, mix
 from socialgraph.edges.word_table import Words, WordTable
 
 DOCUMENTS = [[], [3], [3, 3], [5, 3], [2, 5, 2, 9, 9, 2], [], list(range(20)), [7] * 30, [1, 2] * 20, [4]]
-
-
-class Pairwise(Affinity):
-    """The same P, pair by pair."""
-
-    def __init__(self, table: WordTable) -> None:
-        super().__init__(table.batch, table.ptr)
-        self.table = table
-
-    def pair(self, i: Tensor, j: Tensor) -> Tensor:
-        return self.table.pair(i, j)
 
 
 def some_table(documents: list[list[int]] = DOCUMENTS) -> tuple[WordTable, Tensor]:
@@ -49,7 +39,7 @@ def test_sums_are_those_of_all_pairs(size: float) -> None:
     table, _ = some_table()
     one = torch.ones(len(DOCUMENTS), dtype=torch.float64)
     table = table.shifted(size * one, 0.01 * one)  # above 1 for some pairs
-    pairwise = Pairwise(table)
+    pairwise = Rule(table.batch, table.ptr, table.pair)
     assert torch.equal(table.row_sums(), pairwise.row_sums())
     assert torch.equal(table.totals(), pairwise.totals())
     highest = torch.stack([matrix.max() if matrix.numel() else matrix.new_zeros(()) for matrix in table.dense()])

@@ -25,7 +25,6 @@ from socialgraph.inspect.describe import (
     path_length_of,
     random_network,
 )
-from socialgraph.inspect.networkx import to_networkx
 
 
 def by_hand(size, pairs, circles=(), passages=(), words=None, query=(1,)):
@@ -168,18 +167,6 @@ def test_what_is_not_defined_is_nan():
     for place in range(4):
         assert all(isinstance(value, float) for value in describe(batch[place]).values())
     assert list(describe(batch[0])) == list(describe(batch[1]))
-
-
-def test_an_item_of_a_batch_and_networkx_agree():
-    graph = document_batch()[0]
-    found, reference = describe(graph), to_networkx(graph)
-    assert found["edges"] == reference.number_of_edges()
-    assert found["clustering"] == pytest.approx(nx.average_clustering(reference))
-    met = [bool(at["circles"]) for *_, at in reference.edges(data=True)]
-    assert found["edges_kept"] == pytest.approx(np.mean(met))
-    kept = [at["circles"] for at in reference.nodes.values() if at["circles"]]
-    assert found["nodes_kept"] == pytest.approx(len(kept) / 70)
-    assert found["overlap"] == pytest.approx(np.mean([len(circles) for circles in kept]))
 
 
 def test_the_direction_of_edges_is_ignored():

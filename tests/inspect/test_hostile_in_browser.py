@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from pages import ATTACKS, HOSTILE, one, piece, social
+from tales import builder_of
 
-from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
 from socialgraph.inspect.report import View, report
 from socialgraph.partition import EdgeCircles, Windows
 
@@ -59,11 +59,9 @@ def test_a_hostile_document_through_the_tokenizer(load):
     text = (
         "The <script>window.hacked=1</script> says </textarea> <img src=x onerror=alert(1)> {{7*7}} \u202eevil \u2122"
     )
-    tokens, documents = Tokens("minilm"), {"d": Document("d", text)}
-    statistics = TermStatistics.count([tokens.document(documents["d"])], tokens.vocab_size)
-    builder = GraphBuilder(documents, tokens, statistics, social(), EdgeCircles(k=2), Windows(128), keep_edges=True)
+    builder = builder_of("minilm", {"d": text}, social(), EdgeCircles(k=2), Windows(128), keep_edges=True)
     graph = builder([("q", "<script>", "d")])[0]
-    words = tokens.words(graph.input_ids)
+    words = builder.tokens.words(graph.input_ids)
     tab = load(report(graph, words, "<script>", builder.edges))
     joined = re.sub(r"\s", "", "".join(tab.locator(".text .piece").all_text_contents()))
     assert "<script>window.hacked=1</script>says</textarea><imgsrc=xonerror=alert(1)>{{7*7}}" in joined

@@ -65,14 +65,6 @@ def test_edges_are_the_friendships(batch, place):
         assert at["circles"] == [c for c, inside in friends.items() if i in inside and j in inside]
 
 
-def test_neighbours_of_a_leader_hold_its_circle(batch):
-    graph = batch[0]
-    result = to_networkx(graph)
-    for number in (~graph.passage_mask).nonzero().flatten().tolist():
-        leader = int(graph.leader_index[number])
-        assert members(graph, number) - {leader} <= set(result[leader])
-
-
 def test_every_pattern_is_an_attribute_and_nothing_else(batch):
     graph = batch[0]
     graph.my_pattern = torch.rand(graph.num_nodes)

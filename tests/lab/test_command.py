@@ -23,9 +23,6 @@ def test_an_error_inside_a_class_is_told_whole(tiny_bert):
             make()
         assert re.match(r"error: .*socialgraph\.nn.*from_backbone.*'depth'", str(stopped.value))
         assert "\n" not in str(stopped.value)
-    config = composed_from("++recipe.circles._target_=no_such_module.Nope")
-    with pytest.raises(SystemExit, match=r"error: .*\._target_=no_such_module\.Nope: No m"), one_line_errors():
-        Recipe(config.recipe)
 
 
 def test_a_warning_is_one_line_and_said_once(caplog):

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import document_batch, shaken, write_tokenizer
+from conftest import document_batch, pair_inputs, passage_batch, shaken, write_tokenizer
 from safetensors.torch import load_file, save_file
-from sentence_transformers import CrossEncoder
-from test_colbert import passage_batch, passage_texts
+from test_colbert import passage_texts
 from torch import Tensor
 from transformers import BertConfig, BertForSequenceClassification
 
@@ -35,14 +34,9 @@ def cross_encoder(tiny_bert, labels: int = 1) -> BertForSequenceClassification:
 
 def logits(model: BertForSequenceClassification, graph) -> Tensor:
     """Return what transformers' cross-encoder says of each passage of a document, read with the query."""
-    found = []
-    for text in passage_texts(graph):
-        query = [2, *graph.query_ids.tolist(), 3]
-        ids = torch.tensor([[*query, *text[1:]]])
-        types = torch.tensor([[0] * len(query) + [1] * (len(text) - 1)])
-        with torch.no_grad():
-            found.append(model(input_ids=ids, token_type_ids=types).logits[0])
-    return torch.stack(found)
+    with torch.no_grad():
+        texts = [pair_inputs(graph.query_ids.tolist(), text[1:-1]) for text in passage_texts(graph)]
+        return torch.stack([model(**inputs).logits[0] for inputs in texts])
 
 
 @pytest.mark.parametrize("kind", [MaxP, VanillaBERT])
@@ -76,20 +70,6 @@ def test_of_two_labels_the_score_is_the_log_odds_of_the_second(tiny_bert):
     with torch.no_grad():
         found = MaxP.from_backbone(tiny_bert[0]).eval()(batch)
     torch.testing.assert_close(found, torch.logit(expected[:, 1]), atol=1e-5, rtol=0)
-
-
-def test_a_cross_encoder_that_sentence_transformers_saved(tiny_bert, tmp_path):
-    cross_encoder(tiny_bert)
-    theirs = CrossEncoder(tiny_bert[0], device="cpu")
-    theirs.save_pretrained(str(tmp_path / "saved"))
-    texts = ["w3 w4 w5", "w100 w7", "w9 w9 w20 w21"]
-    expected = theirs.predict([("w1 w2", text) for text in texts], activation_fn=torch.nn.Identity())
-    model = MaxP.from_backbone(str(tmp_path / "saved")).eval()
-    batch = passage_batch(lengths=(3, 2, 4))
-    batch.input_ids = torch.tensor([int(word[1:]) + 5 for text in texts for word in text.split()])
-    batch.query_ids, batch.query_length = torch.tensor([6, 7] * 3), torch.tensor([2, 2, 2])
-    with torch.no_grad():
-        torch.testing.assert_close(model(batch), torch.tensor(expected), atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("kind", [MaxP, PARADE, Socialformer, SparseTransformer, KeyB])

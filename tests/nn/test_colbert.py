@@ -5,25 +5,15 @@ import string
 
 import pytest
 import torch
-from conftest import document_batch, write_tokenizer
+from conftest import passage_batch, write_tokenizer
 from torch_geometric.data import Data
 
-from socialgraph.data.circles import compose
-from socialgraph.data.graph import gather
 from socialgraph.errors import CheckpointError, OptionError
 from socialgraph.nn.colbert import ColBERT
 from socialgraph.nn.late_interaction import max_similarity
 from socialgraph.nn.sequences import passage_sequences, query_sequences
-from socialgraph.partition import Windows
 
 CLS, SEP, MASK = 2, 3, 4
-
-
-def passage_batch(lengths=(70, 0, 33, 1), window=16, **options):
-    """Documents with windows only."""
-    batch = document_batch(lengths=lengths, **options)
-    gather(batch, *compose(Windows(window), None, batch.edge_index, batch.batch, batch.num_graphs))
-    return batch
 
 
 def passage_texts(graph, marker=None):

@@ -4,7 +4,8 @@ import math
 
 import pytest
 import torch
-from test_colbert import max_sim, passage_batch, passage_texts, query_text, vectors_of
+from conftest import passage_batch
+from test_colbert import max_sim, passage_texts, query_text, vectors_of
 
 from socialgraph.data.graph import rate
 from socialgraph.errors import InputError, OptionError
@@ -61,18 +62,6 @@ def test_scores_are_those_of_plain_loops(setting):
     torch.testing.assert_close(found, torch.tensor(expected), atol=1e-4, rtol=0)
     assert [len(choice) for choice in choices] == [4, 0, 3, 1]
     assert choices[0] != [0, 1, 2, 3]
-
-
-def test_the_two_ways_to_choose_differ(tiny_bert):
-    folder, _ = tiny_bert
-    scores = []
-    for select in ("dot", "bm25"):
-        torch.manual_seed(2)
-        model = ICLI.from_backbone(folder, select=select).eval()
-        with torch.no_grad():
-            scores.append(model(scored_batch()))
-    assert scores[0][0] != scores[1][0]
-    torch.testing.assert_close(scores[0][2:], scores[1][2:])  # all their passages are chosen, and all weights equal
 
 
 def test_the_two_losses_by_hand(setting):

@@ -4,20 +4,16 @@ import math
 
 import pytest
 import torch
-from conftest import document_batch
+from conftest import pair_inputs, passage_batch
 
-from socialgraph.data.circles import compose
-from socialgraph.data.graph import gather
 from socialgraph.errors import OptionError
 from socialgraph.nn.idcm import ESM, IDCM
 from socialgraph.partition import Windows
 
 
-def chunk_batch(lengths=(70, 0, 33, 1), size=8, seed=0):
+def chunk_batch(lengths=(70, 0, 33, 1)):
     """Documents whose circles are windows: 9, 0, 5 and 1 chunks, the last ones of the long ones shorter."""
-    batch = document_batch(lengths=lengths, seed=seed)
-    gather(batch, *compose(Windows(size), None, batch.edge_index, batch.batch, batch.num_graphs))
-    return batch
+    return passage_batch(lengths, Windows(8))
 
 
 def build(folder, seed=5, **options):
@@ -71,9 +67,8 @@ def written_out(model, bert, batch):
             chunk = document.input_ids[document.circle_index[0][document.circle_index[1] == circle]]
             kernels = KERNELS if model.esm.exact == "words" else AS_RELEASED
             small.append(small_score(model.esm, model_words[query], model_words[chunk], kernels))
-            ids = torch.tensor([[2, *query.tolist(), 3, *chunk.tolist(), 3]])
-            types = torch.tensor([[0] * (len(query) + 2) + [1] * (len(chunk) + 1)])
-            large.append(float(model.score(bert(ids, token_type_ids=types).last_hidden_state[0, 0])))
+            inputs = pair_inputs(query.tolist(), chunk.tolist())
+            large.append(float(model.score(bert(**inputs).last_hidden_state[0, 0])))
         read = sorted(range(len(small)), key=lambda c, s=small: -s[c])[: model.chunks]
         judged = sorted((large[c] for c in read), reverse=True)
         found.append((small, large, sum(w * s for w, s in zip(model.weights.tolist(), judged, strict=False))))
@@ -164,12 +159,6 @@ def test_half_precision_chooses_the_same_chunks(tiny_bert):
     with torch.no_grad():
         assert torch.equal(promise, model.promise(batch))
         torch.testing.assert_close(rough.float(), model(batch), atol=0.1, rtol=0.1)
-    model.train()
-    for stage in model.stages:
-        model.enter(stage)
-        with torch.autocast("cpu", torch.bfloat16):
-            loss = model(batch, torch.sum)
-        loss.backward()
 
 
 def test_bad_options_are_refused(tiny_bert):

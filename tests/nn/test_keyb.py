@@ -2,10 +2,9 @@
 
 import pytest
 import torch
-from conftest import document_batch
+from conftest import pair_inputs, passage_batch
 from tales import builder_of
 
-from socialgraph.data.circles import compose
 from socialgraph.data.graph import gather, rate
 from socialgraph.data.passage_bm25 import PassageBM25
 from socialgraph.edges.reading_order import ReadingOrder
@@ -21,8 +20,7 @@ BLOCK = 9
 
 def blocks(lengths=LENGTHS, rated=True):
     """Documents in blocks of 9 tokens, each with a random score."""
-    batch = document_batch(lengths)
-    gather(batch, *compose(Windows(BLOCK), None, batch.edge_index, batch.batch, batch.num_graphs))
+    batch = passage_batch(lengths, Windows(BLOCK))
     if rated:
         generator = torch.Generator().manual_seed(2)
         rate(batch, torch.randint(0, 5, (batch.num_circles,), generator=generator).float())  # with ties
@@ -31,11 +29,8 @@ def blocks(lengths=LENGTHS, rated=True):
 
 def score(model, bert, query, text):
     """The model's score of [CLS] query [SEP] text [SEP], by transformers."""
-    ids = [2, *query, 3, *text, 3]
-    types = [0] * (len(query) + 2) + [1] * (len(text) + 1)
     with torch.no_grad():
-        state = bert(torch.tensor([ids]), token_type_ids=torch.tensor([types])).last_hidden_state[0, 0]
-        return model.score(state).item()
+        return model.score(bert(**pair_inputs(query, text)).last_hidden_state[0, 0]).item()
 
 
 def statement(model, bert, graph, values, length):
@@ -111,12 +106,6 @@ def test_selecting_takes_no_gradient_and_no_dropout(tiny_bert):
         reader(batch).sum().backward()
     for (name, one), other in zip(plain.named_parameters(), by_itself.parameters(), strict=True):
         torch.testing.assert_close(one.grad, other.grad, msg=name)
-
-
-def test_evaluation_stays_evaluation(tiny_bert):
-    model = KeyB.from_backbone(tiny_bert[0], select="bert").eval()
-    model(blocks())
-    assert not model.training
 
 
 def test_keyb_parade_reads_the_best_passages(tiny_bert):

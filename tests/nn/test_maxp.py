@@ -2,33 +2,23 @@
 
 import pytest
 import torch
-from conftest import document_batch
+from conftest import pair_inputs, passage_batch
 from test_socialformer import circle_texts
 
-from socialgraph.data.circles import compose
-from socialgraph.data.graph import gather
 from socialgraph.nn.maxp import MaxP
 from socialgraph.partition import Windows
-
-
-def passages(lengths=(70, 0, 33, 1)):
-    batch = document_batch(lengths)
-    gather(batch, *compose(Windows(16, 2, 4), None, batch.edge_index, batch.batch, batch.num_graphs))
-    return batch
 
 
 def test_the_best_window_is_the_score(tiny_bert):
     folder, bert = tiny_bert
     model = MaxP.from_backbone(folder).eval()
     model.score.bias.data.fill_(-7.0)  # all scores below 0: no empty place may win
-    batch = passages()
-    expected = [[-7.0] for _ in range(4)]
+    batch = passage_batch(partition=Windows(16, 2, 4))
     document = batch.batch[batch.leader_index]
     found = [[] for _ in range(4)]
     with torch.no_grad():
-        for number, (ids, _, first) in enumerate(circle_texts(batch)):
-            types = [0] * first + [1] * (len(ids) - first)
-            state = bert(torch.tensor([ids]), token_type_ids=torch.tensor([types])).last_hidden_state[0, 0]
+        for number, (query, text, _) in enumerate(circle_texts(batch)):
+            state = bert(**pair_inputs(query, text)).last_hidden_state[0, 0]
             found[int(document[number])].append(model.score(state).item())
         scores = model(batch)
     assert [len(mine) for mine in found] == [5, 0, 3, 1]
@@ -38,7 +28,7 @@ def test_the_best_window_is_the_score(tiny_bert):
 
 def test_only_the_best_window_is_trained(tiny_bert):
     model = MaxP.from_backbone(tiny_bert[0], dropout=0.0).train()
-    batch = passages((64,))
+    batch = passage_batch((64,), Windows(16, 2, 4))
     seen = []
     model.score.register_forward_pre_hook(lambda _, inputs: inputs[0].retain_grad() or seen.append(inputs[0]))
     model(batch).sum().backward()

@@ -2,22 +2,13 @@
 
 import pytest
 import torch
-from conftest import document_batch
+from conftest import pair_inputs, passage_batch
 from test_socialformer import circle_texts
 from transformers import BertConfig
 from transformers.models.bert.modeling_bert import BertLayer
 
-from socialgraph.data.circles import compose
-from socialgraph.data.graph import gather
 from socialgraph.nn import PARADE, KeyBPARADE, Socialformer
 from socialgraph.nn.bert_weights import LAYER_NAMES
-from socialgraph.partition import Windows
-
-
-def windows_only(lengths):
-    batch = document_batch(lengths=lengths)
-    gather(batch, *compose(Windows(16), None, batch.edge_index, batch.batch, len(lengths)))
-    return batch
 
 
 def bert_layer(conv):
@@ -61,17 +52,15 @@ def test_the_transformers_own_state_begins_as_berts_cls(tiny_bert, kind):
 @pytest.mark.parametrize("readout", POOLS)
 def test_parade_pools_the_states_of_its_windows(tiny_bert, readout):
     folder, bert = tiny_bert
-    lengths = (50, 20, 16, 1, 0)
-    batch = windows_only(lengths)
+    batch = passage_batch((50, 20, 16, 1, 0))
     torch.manual_seed(4)
     model = PARADE.from_backbone(folder, readout=readout).eval()
     for parameter in [*model.readout.parameters(), *model.score.parameters()]:
         parameter.data += 0.1 * torch.randn_like(parameter)
     states = []
     with torch.no_grad():
-        for ids, _, first in circle_texts(batch):
-            types = [0] * first + [1] * (len(ids) - first)
-            states.append(bert(torch.tensor([ids]), token_type_ids=torch.tensor([types])).last_hidden_state[0, 0])
+        for query, text, _ in circle_texts(batch):
+            states.append(bert(**pair_inputs(query, text)).last_hidden_state[0, 0])
         states, document = torch.stack(states), batch.batch[batch.leader_index]
         assert document.bincount(minlength=5).tolist() == [4, 2, 1, 1, 0]
         pooled = [POOLS[readout](model.readout, states[document == number]) for number in range(4)]

@@ -2,11 +2,10 @@
 
 import pytest
 import torch
-from conftest import document_batch
+from conftest import document_batch, passage_batch
 from torch_geometric.data import Batch
 
-from socialgraph.data.circles import compose
-from socialgraph.data.graph import circle_document, circle_score, circle_size, gather, rate
+from socialgraph.data.graph import circle_document, circle_score, circle_size, rate
 from socialgraph.errors import InputError
 from socialgraph.nn import circle_sequences
 from socialgraph.nn.selection import best, fitting, join, ranks, select, text_room, truncate
@@ -120,8 +119,7 @@ def test_joined_circles():
 
 
 def test_overlapping_windows_join_to_the_document():
-    batch = document_batch(lengths=(0, 41, 5))
-    gather(batch, *compose(Windows(10, 3, 4), None, batch.edge_index, batch.batch, 3))
+    batch = passage_batch((0, 41, 5), Windows(10, 3, 4))
     assert circles_of(join(batch)) == [(0, list(range(41))), (41, list(range(41, 46)))]
 
 

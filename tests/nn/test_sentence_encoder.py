@@ -5,17 +5,15 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import document_batch, shaken
+from conftest import document_batch, passage_batch
 from sentence_transformers import SentenceTransformer
-from tales import builder_of, random_texts
-from test_colbert import CLS, SEP, passage_batch, passage_texts
-from torch_geometric.data import Data
+from tales import builder_of
+from test_colbert import CLS, SEP, passage_texts
 
 from socialgraph.backbone import locate
 from socialgraph.errors import CheckpointError, OptionError
 from socialgraph.nn import SentenceEncoder
 from socialgraph.partition import Windows
-from socialgraph.ranking import encode_collection, rerank, rerank_stored
 
 POOLINGS = {
     "mean": {"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False},
@@ -95,30 +93,6 @@ def test_minilm_scores_windows_as_sentence_transformers_does():
         expected.append(float(theirs.similarity(query, vectors).max()))
     torch.testing.assert_close(found, torch.tensor(expected), atol=1e-4, rtol=0)
     assert found[0] > found[1]
-
-
-@pytest.mark.parametrize("pooling", ["mean", "max", "cls"])
-def test_empty_documents_are_as_far_as_can_be(tiny_bert, pooling):
-    batch = passage_batch(lengths=(70, 0, 33, 1, 0))
-    model = shaken(SentenceEncoder.from_backbone(tiny_bert[0], pooling=pooling)).eval()
-    with torch.no_grad():
-        scores, nothing = model(batch), model(passage_batch(lengths=(0, 0)))
-        bare = model.encode_queries(Data(query_ids=batch.query_ids, query_length=batch.query_length))
-    assert scores[[1, 4]].tolist() == nothing.tolist() == [-1, -1]
-    torch.testing.assert_close(bare.token.norm(dim=-1), torch.ones(5, 1))
-
-
-def test_stored_vectors_give_the_same_scores(tiny_bert, tmp_path):
-    folder, _ = tiny_bert
-    builder = builder_of(folder, random_texts((40, 1, 70)), passages=Windows(16), lengths=(80, 8))
-    documents = list(builder.documents)
-    queries, candidates = {"q": "w3 w7"}, {"q": dict.fromkeys(documents, 1.0)}
-    model = SentenceEncoder.from_backbone(folder)
-    expected = rerank(model, builder, queries, candidates, progress=False)
-    store = encode_collection(model, builder, documents, tmp_path / "store", dtype="float32", progress=False)
-    found = rerank_stored(model, store, builder, queries, candidates, progress=False)
-    assert found["q"] == pytest.approx(expected["q"], abs=1e-5)
-    assert tuple(store.token.shape) == (3 + 1 + 5, 32)  # one vector for each window
 
 
 def test_a_backbone_without_such_files_is_pooled_by_the_mean(tiny_bert):

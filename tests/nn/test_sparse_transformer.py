@@ -1,8 +1,10 @@
 """Sparse transformers against transformers' Longformer and BERT, and their own promises."""
 
+from functools import partial
+
 import pytest
 import torch
-from conftest import shaken
+from conftest import assert_backends_agree, shaken
 from torch_geometric.data import Batch
 from transformers import LongformerConfig, LongformerModel
 
@@ -122,41 +124,9 @@ def test_a_window_over_the_whole_document_is_bert(tiny_bert):
 
 @pytest.mark.parametrize("own_global", [False, True])
 def test_dense_equals_edges_with_gradients(tiny_bert, own_global):
-    folder, _ = tiny_bert
-    batch = joint_batch(BigBirdEdges(block=4, random=2))
-    results = {}
-    for backend in ("dense", "edges"):
-        torch.manual_seed(3)
-        model = SparseTransformer.from_backbone(folder, attention=backend, dropout=0.0, own_global=own_global)
-        scores = shaken(model, by=0.05).train()(batch)
-        (scores * torch.arange(1.0, 5.0)).sum().backward()
-        results[backend] = scores.detach(), {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
-    torch.testing.assert_close(results["dense"][0], results["edges"][0], atol=1e-5, rtol=1e-5)
-    assert results["dense"][1].keys() == results["edges"][1].keys()
-    assert len(results["dense"][1]) == len(list(model.parameters()))  # all weights learn
-    for name, gradient in results["dense"][1].items():
-        torch.testing.assert_close(gradient, results["edges"][1][name], atol=1e-4, rtol=1e-4, msg=name)
-
-
-def test_gradient_checkpointing_changes_nothing(tiny_bert):
-    folder, _ = tiny_bert
-    batch = joint_batch(LongformerEdges(16, query=True))
-    gradients, runs = [], []
-    for checkpointed in (False, True):
-        torch.manual_seed(3)
-        model = SparseTransformer.from_backbone(folder, dropout=0.0, own_global=True)
-        shaken(model, by=0.05).train()
-        if checkpointed:
-            model.gradient_checkpointing_enable()
-        counted = [0] * len(model.layers)
-        for number, layer in enumerate(model.layers):
-            norm = layer.attention_norm
-            norm.register_forward_hook(lambda *_, n=number, c=counted: c.__setitem__(n, c[n] + 1))
-        model(batch).sum().backward()
-        gradients.append([model.embedding.word.weight.grad, model.global_heads[0].key.weight.grad])
-        runs.append(counted)
-    torch.testing.assert_close(gradients[0], gradients[1])
-    assert runs == [[1, 1, 1], [2, 2, 2]]  # what is checkpointed is computed twice
+    make = partial(SparseTransformer.from_backbone, tiny_bert[0], own_global=own_global)
+    gradients = assert_backends_agree(make, joint_batch(BigBirdEdges(block=4, random=2)), "dense", "edges")
+    assert len(gradients) == len(list(make().parameters()))  # all weights learn
 
 
 def test_bad_options_are_refused(tiny_bert):

@@ -5,13 +5,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import SPECIAL, document_batch, shaken, write_tokenizer
+from conftest import SPECIAL, pair_inputs, passage_batch, shaken, write_tokenizer
 from safetensors.torch import load_file, save_file
 from torch_geometric.data import Batch
 from transformers import CONFIG_MAPPING, AutoModel, AutoModelForSequenceClassification
 
-from socialgraph.data.circles import compose
-from socialgraph.data.graph import gather
 from socialgraph.errors import CheckpointError, InputError, OptionError
 from socialgraph.nn import WholeDocument
 from socialgraph.partition import Whole
@@ -37,23 +35,21 @@ def encoder(folder: Path, kind: str = "modernbert", bare: bool = False, **option
 
 
 def whole_batch(lengths=(120, 0, 33, 1)) -> Batch:
-    batch = document_batch(lengths=lengths)
-    gather(batch, *compose(Whole(), None, batch.edge_index, batch.batch, batch.num_graphs))
-    return batch
+    return passage_batch(lengths, Whole())
 
 
 def their_logits(model, batch: Batch, length: int = 256) -> torch.Tensor:
     """Return transformers' own logits, document by document, without padding; 0 for an empty one."""
     found = []
     for graph in batch.to_data_list():
-        query = [2, *graph.query_ids.tolist(), 3]
-        text = graph.input_ids.tolist()[: length - len(query) - 1]
+        query = graph.query_ids.tolist()
+        text = graph.input_ids.tolist()[: length - len(query) - 3]
         if not text:
             found.append(torch.zeros(model.config.num_labels))
             continue
-        inputs = {"input_ids": torch.tensor([[*query, *text, 3]])}
-        if getattr(model.config, "type_vocab_size", 0) > 1:
-            inputs["token_type_ids"] = torch.tensor([[0] * len(query) + [1] * (len(text) + 1)])
+        inputs = pair_inputs(query, text)
+        if getattr(model.config, "type_vocab_size", 0) < 2:
+            del inputs["token_type_ids"]
         with torch.no_grad():
             found.append(model(**inputs).logits[0])
     return torch.stack(found)

@@ -131,16 +131,6 @@ def test_as_the_programme_in_a_batch(size: int, segment: float, forced: float) -
     assert any(len(last) > 5 for last in expected)
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
-def test_devices_agree() -> None:
-    rng = np.random.default_rng(1)
-    graphs = [chain(rng.choice([1.0, 2.0, 8.0], n, p=[0.1, 0.1, 0.8]).tolist()) for n in (500, 3, 150)]
-    edge_index, batch, batch_size, edge_weight = collate(graphs)
-    here = Blocks()(edge_index, batch, batch_size, edge_weight)
-    there = Blocks()(edge_index.cuda(), batch.cuda(), batch_size, edge_weight.cuda())
-    assert all(torch.equal(one, other.cpu()) for one, other in zip(here, there, strict=True))
-
-
 @pytest.mark.parametrize("weighted", [True, False])
 def test_any_graph_can_be_cut(weighted: bool) -> None:
     graphs = list(HARD.values())

@@ -21,7 +21,7 @@ from socialgraph.partition.resolver import PARTITIONS
 LIBRARY = {"metis": "pymetis", "louvain": "igraph", "leiden": "igraph", "spectral": "sklearn"}
 CLUSTERINGS = ["metis", "louvain", "leiden", "label-propagation", "k-core", "spectral"]
 clusterings = pytest.mark.parametrize("name", CLUSTERINGS)
-shelf = pytest.mark.parametrize("name", [*CLUSTERINGS, "random", "sentences"])
+shelf = pytest.mark.parametrize("name", [*CLUSTERINGS, "node", "edge", "random", "sentences"])
 
 
 def shelved(name: str, **options) -> Communities:

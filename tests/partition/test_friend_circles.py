@@ -8,10 +8,9 @@ import reference
 import torch
 from cases import TIMES
 from circles import LEVELS, circles_of
-from graphs import HARD, Graph, clique, collate, empty, from_pairs, random_graph
+from graphs import HARD, Graph, collate, from_pairs, random_graph
 
 from socialgraph.errors import OptionError
-from socialgraph.partition import EdgeCircles, NodeCircles
 
 KEEPS = ["strongest", "first"]
 CUTS = [(16, 128), (16, 2), (16, 3), (3, 4), (1, 5), (60, 6), (60, 2)]  # k, max_size
@@ -72,25 +71,6 @@ def test_by_hand(side: str, level: str, keep: str, max_size: int, want: list[ref
         assert circles_of(LEVELS[level][0](k=16, max_size=max_size, keep=keep), [graph]) == [want]
 
 
-def test_the_leader_leaves_too() -> None:
-    # 3 has the most friends; were it still there, it would be a friend in the circle of 0 or 6.
-    graph = from_pairs(7, [(3, i) for i in (0, 1, 2, 4, 5, 6)] + [(0, 1), (5, 6)])
-    assert circles_of(NodeCircles(k=16, max_size=3, keep="first"), [graph]) == [[(3, [0, 1, 3]), (5, [5, 6])]]
-
-
-def test_a_leader_may_lead_again_at_edge_level() -> None:
-    star = from_pairs(6, [(0, i) for i in range(1, 6)])
-    assert circles_of(EdgeCircles(k=16, max_size=3, keep="first"), [star]) == [
-        [(0, [0, 1, 2]), (0, [0, 3, 4]), (0, [0, 5])]
-    ]
-
-
-def test_equal_cliques_go_in_order_of_their_lowest_node() -> None:
-    graph = from_pairs(9, clique([1, 4, 8]) + clique([0, 5, 7]) + clique([2, 3, 6]))
-    for partition in (NodeCircles(k=2), EdgeCircles(k=2)):
-        assert circles_of(partition, [graph]) == [[(0, [0, 5, 7]), (1, [1, 4, 8])]]
-
-
 # --- against the reference ------------------------------------------------------------------------
 
 
@@ -145,13 +125,6 @@ def test_weights_of_other_types(level: str, dtype: torch.dtype) -> None:
 @keeps
 def test_a_long_document_as_the_reference(level: str, keep: str) -> None:
     assert_as_reference(level, [random_graph(800, 0.2, 5)], 16, 128, keep)  # about 160 friends: the cap cuts
-
-
-@levels
-@pytest.mark.parametrize("graphs", [[], [empty()], [empty()] * 3, [from_pairs(4, [])] * 2, [from_pairs(1, [])]])
-def test_nothing_to_share(level: str, graphs: list[Graph]) -> None:
-    for weighted in (True, False):
-        assert circles_of(LEVELS[level][0](), graphs, weighted) == [[] for _ in graphs]
 
 
 # --- options --------------------------------------------------------------------------------------

@@ -33,11 +33,3 @@ def test_communities_are_as_good_as_those_of_networkx(seed: int) -> None:
     groups = [torch.nonzero(label == name).flatten().tolist() for name in label.unique()]
     others = nx.community.louvain_communities(g, seed=seed)
     assert nx.community.modularity(g, groups) > nx.community.modularity(g, others) - 0.01
-
-
-def test_random_numbers_of_others_stay_theirs() -> None:
-    random.seed(1)
-    one = random.random()
-    random.seed(1)
-    circles_of(Louvain(), [random_graph(50, 0.2, 0)])
-    assert random.random() == one

@@ -32,12 +32,6 @@ class Matches(Partition):
         return torch.stack([node, first.long().cumsum(0) - 1]), node[first]
 
 
-class WritesOnWords(Matches):
-    def forward(self, edge_index, batch, batch_size, edge_weight=None, graph=None):
-        graph.tfidf.zero_()
-        return super().forward(edge_index, batch, batch_size, edge_weight, graph)
-
-
 class OnlyWithMatch(Matches):
     def forward(self, edge_index, batch, batch_size, edge_weight=None, graph=None):
         circles = super().forward(edge_index, batch, batch_size, edge_weight, graph)
@@ -67,11 +61,6 @@ def test_who_sees_the_graph():
     assert Matches().sees_graph
     assert not EdgeCircles().sees_graph
     check_partition(Matches())
-
-
-def test_a_partition_may_not_change_the_words():
-    with pytest.raises(LawError, match=r"breaks the law 'inputs stay as they are' .*graph\.tfidf is another"):
-        check_partition(WritesOnWords())
 
 
 def test_documents_without_a_match_are_tried():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-import reference
 import torch
 from graphs import HARD, collate, random_graph
 from torch import Tensor
@@ -14,17 +13,18 @@ from socialgraph.partition import Windows
 from socialgraph.partition.whole import Whole
 
 
-def expected(lengths: list[int], size: int) -> tuple[list[list[int]], list[int]]:
+def expected(lengths: list[int], size: int, before: int = 0, after: int = 0) -> tuple[list[list[int]], list[int]]:
     """circle_index and leader_index of a batch of documents of these lengths."""
     nodes: list[int] = []
     circles: list[int] = []
     leaders: list[int] = []
     start = 0
     for length in lengths:
-        for leader, members in reference.windows(length, size):
-            nodes += [start + member for member in members]
+        for own in range(0, length, size):
+            members = [start + i for i in range(length) if own - before <= i < own + size + after]
+            nodes += members
             circles += [len(leaders)] * len(members)
-            leaders.append(start + leader)
+            leaders.append(start + own)
         start += length
     return [nodes, circles], leaders
 
@@ -34,8 +34,8 @@ def strangers(lengths: list[int]) -> tuple[Tensor, Tensor, int]:
     return torch.empty(2, 0).long(), torch.repeat_interleave(torch.tensor(lengths, dtype=torch.long)), len(lengths)
 
 
-def windows(lengths: list[int], size: int) -> tuple[list[list[int]], list[int]]:
-    circle_index, leader_index = Windows(size=size)(*strangers(lengths))
+def windows(lengths: list[int], *options: int) -> tuple[list[list[int]], list[int]]:
+    circle_index, leader_index = Windows(*options)(*strangers(lengths))
     assert circle_index.dtype == leader_index.dtype == torch.int64
     return circle_index.tolist(), leader_index.tolist()
 
@@ -79,29 +79,13 @@ def test_size_out_of_range(size: int) -> None:
 @pytest.mark.parametrize(("size", "before", "after"), [(50, 7, 7), (200, 0, 25), (3, 2, 0), (1, 5, 4), (4, 0, 9)])
 def test_neighbours_are_read_along(size: int, before: int, after: int) -> None:
     lengths = [0, 1, size - 1, size, size + 1, 413, 0, 2 * size + after]
-    members: list[list[int]] = []
-    leaders: list[int] = []
-    start = 0
-    for length in lengths:
-        for own in range(0, length, size):
-            members.append([start + i for i in range(length) if own - before <= i < own + size + after])
-            leaders.append(start + own)
-        start += length
-    edge_index, batch, batch_size = strangers(lengths)
-    circle_index, leader_index = Windows(size, before, after)(edge_index, batch, batch_size)
-    assert leader_index.tolist() == leaders
-    assert circle_index.tolist() == [
-        [node for window in members for node in window],
-        [number for number, window in enumerate(members) for _ in window],
-    ]
+    assert windows(lengths, size, before, after) == expected(lengths, size, before, after)
 
 
 def test_neighbours_by_hand() -> None:
-    edge_index, batch, batch_size = strangers([5, 2])
-    circle_index, leader_index = Windows(2, before=1, after=2)(edge_index, batch, batch_size)
-    assert circle_index[0].tolist() == [0, 1, 2, 3, 1, 2, 3, 4, 3, 4, 5, 6]
-    assert circle_index[1].tolist() == [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3]
-    assert leader_index.tolist() == [0, 2, 4, 5]
+    want = [[0, 1, 2, 3, 1, 2, 3, 4, 3, 4, 5, 6], [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3]], [0, 2, 4, 5]
+    assert expected([5, 2], 2, 1, 2) == want
+    assert windows([5, 2], 2, 1, 2) == want
     assert repr(Windows(2, 1, 2)) == "Windows(size=2, before=1, after=2, k=None)"
     for bad in ({"before": -1}, {"after": -1}):
         with pytest.raises(OptionError, match="0 or more tokens along"):
@@ -111,8 +95,7 @@ def test_neighbours_by_hand() -> None:
 @pytest.mark.parametrize("k", [1, 2, 3, 100])
 def test_the_first_windows_of_all(k: int) -> None:
     edge_index, batch, batch_size = strangers([0, 3, 4, 5, 13, 0, 8])
-    node, number = Windows(4, before=2, after=1)(edge_index, batch, batch_size)[0]
-    leader = Windows(4, before=2, after=1)(edge_index, batch, batch_size)[1]
+    (node, number), leader = Windows(4, before=2, after=1)(edge_index, batch, batch_size)
     first = cumsum(torch.bincount(batch, minlength=batch_size))
     kept = (leader - first[batch[leader]]) // 4 < k
     found, leaders = Windows(4, before=2, after=1, k=k)(edge_index, batch, batch_size)

@@ -214,7 +214,8 @@ def test_it_stands_where_a_cross_encoder_stood(tmp_path):
     config = BertConfig.from_pretrained(tmp_path / "bert", num_labels=1)
     BertForSequenceClassification(config).save_pretrained(tmp_path / "bert")
     theirs = library.CrossEncoder(str(tmp_path / "bert"), activation_fn=torch.nn.Identity())
-    ours = Ranker.from_recipe("maxp", backbone=str(tmp_path / "bert"))
+    theirs.save_pretrained(str(tmp_path / "saved"))
+    ours = Ranker.from_recipe("maxp", backbone=str(tmp_path / "saved"))
     pairs = [("w1 w2", "w1 w2 w3 w9 " * 9), ("w4", "w5"), ("w4", "w1 w7")]
     for model in (theirs, ours):
         model.scores = model.predict(pairs, show_progress_bar=False, convert_to_numpy=True)

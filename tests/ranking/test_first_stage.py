@@ -101,15 +101,6 @@ def test_the_best_k_are_the_head_of_the_whole_list_with_ties_by_id(retriever):
 
 
 @pytest.mark.parametrize("retriever", RETRIEVERS[::2], ids=repr)
-def test_the_order_of_the_corpus_does_not_matter(retriever):
-    corpus = documents(100)
-    turned = dict(sorted(corpus.items()))
-    first = retriever.fit(corpus).retrieve({"q": "apple plum"}, k=9)
-    second = retriever.fit(turned).retrieve({"q": "apple plum"}, k=9)
-    assert list(first["q"]) == list(second["q"])
-
-
-@pytest.mark.parametrize("retriever", RETRIEVERS[::2], ids=repr)
 def test_excluded_documents_stay_out_and_scores_stay(retriever):
     corpus = documents()
     whole = retriever.fit(corpus).retrieve({"q": "apple"}, k=1000)["q"]

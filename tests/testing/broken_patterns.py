@@ -5,24 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 import torch
+from drawing import Rule, near
 
 from socialgraph.edges import Affinity, Centrality, LowRank, Pattern
 from socialgraph.edges.layout import documents
-
-
-class Rule(Affinity):
-    """Any function of two places as an affinity."""
-
-    def __init__(self, graph, rule) -> None:
-        super().__init__(*documents(graph))
-        self.rule = rule
-
-    def pair(self, i, j):
-        return self.rule(i - self.ptr[self.batch[i]], j - self.ptr[self.batch[j]])
-
-
-def near(i, j):
-    return 1.0 / (1.0 + (i - j).abs().double())
 
 
 def infinite(i, j):
@@ -33,7 +19,7 @@ class Good(Pattern):
     """Right as it is; those below break one law each."""
 
     def forward(self, graph):
-        return Rule(graph, near)
+        return Rule(*documents(graph), near)
 
 
 class Ruled(Good):
@@ -47,7 +33,7 @@ class Ruled(Good):
         return f"Ruled(rule={self.rule})"
 
     def forward(self, graph):
-        return Rule(graph, self.rule)
+        return Rule(*documents(graph), self.rule)
 
 
 class Altered(Good):
@@ -114,12 +100,12 @@ class Alternating(Good):
 
     def forward(self, graph):
         self.calls += 1
-        return Rule(graph, lambda i, j: near(i, j) / self.calls)
+        return Rule(*documents(graph), lambda i, j: near(i, j) / self.calls)
 
 
 class Trained(Good):
     def forward(self, graph):
-        return Rule(graph, lambda i, j: near(i, j) / (1 + self.training))
+        return Rule(*documents(graph), lambda i, j: near(i, j) / (1 + self.training))
 
 
 class OneWeight(Centrality):
@@ -136,7 +122,7 @@ class Dice(Good):
 class Sociable(Good):
     def forward(self, graph):
         share = 1.0 / len(documents(graph)[1])
-        return Rule(graph, lambda i, j: near(i, j) * share)
+        return Rule(*documents(graph), lambda i, j: near(i, j) * share)
 
 
 class SociableCelebrities(Centrality):
@@ -190,7 +176,7 @@ class Carried(Good):
         self.share = torch.nn.Parameter(torch.tensor(0.5))
 
     def forward(self, graph):
-        return Rule(graph, lambda i, j: near(i, j) * self.share)
+        return Rule(*documents(graph), lambda i, j: near(i, j) * self.share)
 
 
 NAME, AFFINITY, RANGE = "it has a name for graphs", "it answers with an affinity", "values lie between 0 and 1"

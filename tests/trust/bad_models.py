@@ -48,7 +48,7 @@ def folders(good: Path, counts: dict[str, str]) -> Iterator[tuple[str, Callable[
         return do
 
     yield "nothing is odd", lambda folder: None
-    odd = (-1, 0, 3, 10**9, 10**15, 10**30, 1e308, NAN, INF, "32", None, [32], {"a": 1}, True, 0.5)
+    odd = (-1, 0, 3, 10**9, 2**31 - 1, 10**15, 10**30, 1e308, NAN, INF, "32", None, [32], {"a": 1}, True, 0.5)
     for key, kind in counts.items():
         for value in odd:
             yield f"config.json: {kind} {value!r}"[:60], config(lambda c, k=key, v=value: c.__setitem__(k, v))

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 from conftest import write_tiny_bert
+from tales import builder_of
 
-from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
+from socialgraph.data import GraphBuilder
 from socialgraph.edges import SocialEdges, StaticDistance
 from socialgraph.errors import LawError
 from socialgraph.partition import EdgeCircles
@@ -21,12 +22,11 @@ def collection(folder: Path) -> Callable[..., GraphBuilder]:
     """Return what makes builders of four pairs' graphs."""
     write_tiny_bert(folder)
     lengths = {"d0": 90, "empty": 0, "d1": 60, "d2": 40}
-    texts = {name: Document(name, " ".join(f"w{7 * i % 60}" for i in range(n))) for name, n in lengths.items()}
-    tokens = Tokens(str(folder), 120, 30)
-    statistics = TermStatistics.of(tokens, texts)
+    texts = {name: " ".join(f"w{7 * i % 60}" for i in range(n)) for name, n in lengths.items()}
 
     def make(patterns=(StaticDistance(),), circles=EdgeCircles(k=3, max_size=9), **options):  # noqa: B008
-        return GraphBuilder(texts, tokens, statistics, SocialEdges(patterns, sparsity=0.8), circles, **options)
+        edges = SocialEdges(patterns, sparsity=0.8)
+        return builder_of(str(folder), texts, edges, circles, lengths=(120, 30), **options)
 
     return make
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from lab.mistakes import one_line_errors
 
 from socialgraph.errors import SocialgraphError
 
@@ -35,6 +36,16 @@ def limit(seconds: int) -> Iterator[None]:
         faulthandler.cancel_dump_traceback_later()
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
+
+
+@contextmanager
+def as_error() -> Iterator[None]:
+    """Let the one line that a command ends with be an error, as a ledger counts them."""
+    try:
+        with one_line_errors():
+            yield
+    except SystemExit as stopped:
+        raise SocialgraphError(str(stopped.code)) from None
 
 
 class Ledger:

@@ -103,19 +103,6 @@ def in_a_thread(self: Any, *graph: Any) -> Any:
     return found[0]
 
 
-class Kept(Right):
-    """The answer of the first graph with so many edges."""
-
-    def __init__(self, k: int = 2, max_size: int = 9) -> None:
-        super().__init__(k, max_size)
-        self.kept: dict[int, Any] = {}
-
-    def forward(self, edge_index: Any, *graph: Any) -> Any:
-        if edge_index.size(1) not in self.kept:
-            self.kept[edge_index.size(1)] = super().forward(edge_index, *graph)
-        return self.kept[edge_index.size(1)]
-
-
 class Abstract(Partition, abc.ABC):
     @abc.abstractmethod
     def forward(self, *graph: Any) -> Any: ...
@@ -195,11 +182,9 @@ PARTITIONS: dict[str, tuple[Any, str | None]] = {
     "NothingAsFloats": (answering(lambda i, x, b: (torch.tensor([]),) * 2), f"{FORM} .* torch.float32"),
     "OneDocument": (with_forward(one_document), "breaks the law '.*' on the graph 'batch of unequal documents'"),
     "LocalIds": (answering(local_ids), "the law 'a circle lies in one document'"),
-    "OneFurther": (answering(lambda i, x, b: (i + torch.tensor([[1], [0]]), x + 1)), "the law 'nodes exist'"),
     "FirstDocument": (
         answering(lambda i, x, b: (i[:, b[i[0]] == 0], x[b[x] == 0])), "on the graph 'batch of unequal documents'",
     ),
-    "Kept": (Kept, "breaks the law"),
     "BatchFirst": (with_forward(batch_first), ANSWER),
     "GraphAlone": (with_forward(lambda self, graph: None), f"{ANSWER} .* multiple values for argument 'graph'"),
     "TwoArguments": (with_forward(lambda self, edge_index, batch: None), f"{ANSWER} .* takes 3 positional arguments"),
@@ -223,7 +208,6 @@ PARTITIONS: dict[str, tuple[Any, str | None]] = {
     "Locked": (beginning(locked), "breaks the law 'it can be copied' .* cannot pickle '_thread.lock' object"),
     "IntoNumpy": (doing(into_numpy), "the law 'inputs stay as they are' .* graph.input_ids is another"),
     "IntoStatistics": (doing(into_statistics), "the law 'inputs stay as they are' .* graph.statistics.idf is another"),
-    "OtherwiseTrained": (doing(lambda self, *_: setattr(self, "k", 1 + self.training)), "the law 'training and rank"),
     "RightTuple": (answering(lambda i, x, b: Answered(i, x)), None),
     "RightViews": (answering(lambda i, x, b: (torch.stack([*i], 1).T, torch.stack([x, x], 1)[:, 0])), None),
     "RightThread": (with_forward(in_a_thread), None),

@@ -1,7 +1,7 @@
 """Patterns as somebody might write them by mistake, and what is said of each; nothing of those that are right.
 
 ``PATTERNS`` is name -> (class, or whatever makes one; pattern of what is said). Each is named as users name theirs:
-``+edges.patterns.own._target_=mistaken_patterns.Logits``.
+``+edges.patterns.own._target_=mistaken_patterns.Booleans``.
 """
 
 from __future__ import annotations
@@ -14,25 +14,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from drawing import Rule, near
 from torch import Tensor
 
 from socialgraph.edges import Affinity, Centrality, LowRank, Pattern, StaticDistance
 from socialgraph.edges.layout import documents
-
-
-def near(i: Tensor, j: Tensor) -> Tensor:
-    return 1 / (1 + (i - j).abs().double())
-
-
-class Rule(Affinity):
-    """Somebody's P(i, j)."""
-
-    def __init__(self, batch: Tensor, ptr: Tensor, rule: Any) -> None:
-        super().__init__(batch, ptr)
-        self.rule = rule
-
-    def pair(self, i: Tensor, j: Tensor) -> Any:
-        return self.rule(i, j)
 
 
 def by_rule(rule: Any) -> type[Pattern]:
@@ -107,11 +93,6 @@ class Kept(Pattern):
         return self.kept
 
 
-class OtherwiseTrained(Pattern):
-    def forward(self, graph: Any) -> Any:
-        return Rule(*documents(graph), lambda i, j: near(i, j) / (1 + self.training))
-
-
 class WithoutSuper(Pattern):
     def __init__(self) -> None:
         self.width = 8
@@ -145,7 +126,6 @@ def by_first_place(graph: Any) -> Any:
 AFFINITY = "breaks the law 'it answers with an affinity'"
 NUMBERS = "breaks the law 'weights are a number for each node'"
 PATTERNS: dict[str, tuple[Any, str | None]] = {
-    "Matrix": (answering(matrix), f"{AFFINITY} .* must return an Affinity, got Tensor"),
     "NumpyMatrix": (answering(lambda graph: matrix(graph).numpy()), f"{AFFINITY} .* got ndarray"),
     "AClass": (answering(lambda graph: Affinity), f"{AFFINITY} .* got type"),
     "InTuple": (answering(lambda graph: (Rule(*documents(graph), near),)), f"{AFFINITY} .* got tuple"),
@@ -155,7 +135,6 @@ PATTERNS: dict[str, tuple[Any, str | None]] = {
     "NoPair": (answering(lambda graph: Affinity(*documents(graph))), f"{AFFINITY} .* Affinity has no pair"),
     "NoForward": (type("NoForward", (Pattern,), {}), f"{AFFINITY} .* NoForward has no forward"),
     "NoWeights": (type("NoWeights", (Centrality,), {}), f"{NUMBERS} .* NoWeights has no weights"),
-    "Logits": (by_rule(lambda i, j: 3 - (i - j).abs().double()), "between 0 and 1' .* = 2, not in"),
     "HalfPrecise": (by_rule(lambda i, j: near(i, j).half()), f"{AFFINITY} .* float64 on cpu, got torch.float16"),
     "Booleans": (by_rule(lambda i, j: (i - j).abs() < 5), f"{AFFINITY} .* float64 on cpu, got torch.bool"),
     "ComplexNumbers": (by_rule(lambda i, j: near(i, j) + 0j), f"{AFFINITY} .* float64 on cpu, got torch.complex128"),
@@ -163,7 +142,6 @@ PATTERNS: dict[str, tuple[Any, str | None]] = {
     "ListOfPairs": (by_rule(lambda i, j: near(i, j).tolist()), f"{AFFINITY} .* a dense tensor, got list"),
     "SparsePairs": (by_rule(lambda i, j: near(i, j).to_sparse()), f"{AFFINITY} .* a dense tensor, got torch.sparse"),
     "OneAxisMore": (by_rule(lambda i, j: near(i, j)[..., None]), f"{AFFINITY} "),
-    "UpperHalf": (by_rule(lambda i, j: near(i, j) * (i < j)), r"'who comes first does not matter' .* P\(1, 0\) = 0"),
     "SmallPlaces": (by_rule(lambda i, j: 1 / (1 + (i.byte() - j.byte()).double())), "'who comes first does not mat"),
     "PlaceAmongAll": (by_rule(lambda i, j: ((i + j) % 97).double() / 97), "'a batch is its documents alone'"),
     "FirstPlaces": (by_rule(lambda i, j: near(i, j) * ((i < 9) & (j < 9))), "'a batch is its documents alone'"),
@@ -175,7 +153,6 @@ PATTERNS: dict[str, tuple[Any, str | None]] = {
     "NumpyDice": (by_rule(lambda i, j: near(i, j) * np.random.rand()), "'the same graph gets the same values'"),
     "Panicking": (by_rule(panic), f"{AFFINITY} .* raises Panic: index out of bounds"),
     "Kept": (Kept, "'a batch is its documents alone' .*: documents of "),
-    "OtherwiseTrained": (OtherwiseTrained, "'training and ranking get the same values'"),
     "ThreeColumns": (answering(factors(2, 3)), f"{AFFINITY} .* must match the size"),
     "ByFirstPlace": (answering(by_first_place), "'who comes first does not matter'"),
     "ShortKernel": (

@@ -16,16 +16,14 @@ from bad_options import CONFIGS, options
 from commands import configuration
 from conftest import document_batch
 from hydra import compose
-from lab.mistakes import one_line_errors
 from lab.recipe import Recipe
-from ledger_of_cases import Ledger, told  # noqa: F401  (a fixture)
+from ledger_of_cases import Ledger, as_error, told  # noqa: F401  (a fixture)
 
 from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens, read_run, write_run
 from socialgraph.data.collection import Queries, Run
 from socialgraph.data.folder import load_folder
 from socialgraph.edges import DynamicCentrality, DynamicDistance, Pattern, SocialEdges, StaticCentrality, StaticDistance
 from socialgraph.edges.edge_sampler import EdgeSampler
-from socialgraph.errors import SocialgraphError
 from socialgraph.inspect.report import View, report
 from socialgraph.nn import Socialformer
 from socialgraph.partition import Blocks, EdgeCircles, NodeCircles, Partition, Windows
@@ -143,11 +141,8 @@ def test_configurations(tiny_bert):
         for override in CONFIGS:
 
             def do(override: str = override) -> None:
-                try:
-                    with one_line_errors():
-                        Recipe(compose("config", [tiny, *override.split(" ")]).recipe)
-                except SystemExit as stopped:
-                    raise SocialgraphError(str(stopped.code)) from None
+                with as_error():
+                    Recipe(compose("config", [tiny, *override.split(" ")]).recipe)
 
             ledger.case(override, do, "^error: .", sound=override == "edges.sparsity=0.93")
     ledger.close(at_least=60)

@@ -1,10 +1,14 @@
-"""Folders of models in which one thing is odd: each gives finite scores, or one line that names the folder."""
+"""Folders of models in which one thing is odd: each gives finite scores, or one line that names the folder.
+
+None takes much memory or time, whatever sizes it asks for.
+"""
 
 from __future__ import annotations
 
 import re
+import resource
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -43,7 +47,7 @@ def test_backbones(tiny_bert, tmp_path):
             assert model(batch).isfinite().all()
             assert DynamicCentrality(str(folder)).weights(batch).isfinite().all()
 
-        ledger.case(name, do, re.escape(str(folder)) + "|activation|hidden_act", sound=name == "nothing is odd")
+        _case(ledger, name, do, re.escape(str(folder)) + "|activation|hidden_act")
     ledger.close(at_least=200)
 
 
@@ -65,8 +69,16 @@ def test_saved_models(tiny_bert, tmp_path):
                 model = Socialformer.from_pretrained(folder).eval()
             assert model(batch).isfinite().all()
 
-        ledger.case(name, do, re.escape(str(folder)) + "|attention|leader", sound=name == "nothing is odd")
+        _case(ledger, name, do, re.escape(str(folder)) + "|attention|leader")
     ledger.close(at_least=250)
+
+
+def _case(ledger: Ledger, name: str, do: Callable[[], None], names: str) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    ledger.case(name, do, names, sound=name == "nothing is odd")
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    if grown > 200_000:  # KiB
+        ledger.wrong.append(f"{name}: took {grown} KiB")
 
 
 def _copy(good: Path, to: Path) -> Path:

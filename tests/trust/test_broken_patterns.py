@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from broken_classes import PAIRS, collection, one_line
-from mistaken_patterns import Rule, near
+from drawing import Rule, near
 from torch import Tensor
 
 from socialgraph.edges import Centrality, LowRank, Pattern, StaticDistance, Uniform

@@ -17,9 +17,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # where it is called as a pr
 from children import fresh
 from conftest import write_tiny_bert
 from killing import killed, long_form, undisturbed
-from tales import random_texts
+from tales import builder_of, random_texts
 
-from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
 from socialgraph.data.trec import write_run
 from socialgraph.edges import SocialEdges, StaticCentrality, StaticDistance
 from socialgraph.nn import Socialformer
@@ -46,12 +45,10 @@ class Works:
         name = str(folder / "bert")
         torch.manual_seed(0)  # each process makes the same
         texts = random_texts(range(20, 140, 2))
-        documents = {f"d{i:02}": Document(f"d{i:02}", text) for i, text in enumerate(texts)}
-        tokens = Tokens(name)
-        statistics = TermStatistics.of(tokens, documents)
         edges = SocialEdges([StaticDistance(), StaticCentrality()])
-        self.social = GraphBuilder(documents, tokens, statistics, edges, EdgeCircles(k=2), Windows(32))
-        self.passages = GraphBuilder(documents, tokens, statistics, passages=Windows(32))
+        self.social = builder_of(name, texts, edges, EdgeCircles(k=2), Windows(32))
+        self.passages = builder_of(name, texts, passages=Windows(32))
+        documents = self.social.documents
         self.candidates = {query_id: dict.fromkeys(documents, 1.0) for query_id in QUERIES}
         self.former, self.colbert = Socialformer.from_backbone(name), ColBERT.from_backbone(name)
         if not (folder / "vectors").exists():

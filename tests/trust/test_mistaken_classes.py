@@ -11,13 +11,11 @@ import torch
 from broken_classes import PAIRS, collection
 from commands import configuration
 from hydra import compose
-from lab.mistakes import one_line_errors
 from lab.recipe import Recipe, check_own_classes
-from ledger_of_cases import Ledger, told  # noqa: F401  (a fixture)
+from ledger_of_cases import Ledger, as_error, told  # noqa: F401  (a fixture)
 from mistaken_partitions import PARTITIONS, Right
 from mistaken_patterns import PATTERNS
 
-from socialgraph.errors import SocialgraphError
 from socialgraph.partition import NodeCircles
 
 
@@ -36,12 +34,10 @@ def checked(*typed: str) -> Recipe:
     """Do what run.py does with a recipe before anything is ranked."""
     seed = torch.initial_seed()
     try:
-        with one_line_errors():
+        with as_error():
             recipe = Recipe(compose("config", list(typed)).recipe)
             check_own_classes(recipe)
             return recipe
-    except SystemExit as stopped:
-        raise SocialgraphError(str(stopped.code)) from None
     finally:
         torch.set_default_dtype(torch.float32)
         torch.manual_seed(seed)

@@ -14,9 +14,9 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # where it is called as a program
 from conftest import write_tiny_bert
-from tales import random_texts
+from tales import builder_of, random_texts
 
-from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
+from socialgraph.data import GraphBuilder
 from socialgraph.edges import SocialEdges, StaticDistance
 from socialgraph.errors import SocialgraphError
 from socialgraph.nn import Socialformer
@@ -35,11 +35,8 @@ def ranker(folder):
     sizes = {"hidden_size": 256, "num_hidden_layers": 1, "intermediate_size": 256, "max_position_embeddings": 160}
     write_tiny_bert(folder, **sizes)
     *texts, huge = random_texts([*range(300, 700, 10), 100_000])
-    documents = {f"d{i:02}": Document(f"d{i:02}", text) for i, text in enumerate(texts)}
-    documents["huge"] = Document("huge", huge)
-    tokens = Tokens(str(folder), max_document_length=100_000)
-    statistics = TermStatistics.of(tokens, documents)
-    return GraphBuilder(documents, tokens, statistics, passages=Windows(100))
+    named = {f"d{i:02}": text for i, text in enumerate(texts)} | {"huge": huge}
+    return builder_of(str(folder), named, passages=Windows(100), lengths=(100_000,))
 
 
 def in_little_memory(megabytes, function):

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from bad_input import COLLECTION
 from children import fresh
 
 import socialgraph
@@ -23,20 +24,14 @@ from socialgraph.errors import InputError, SocialgraphError
 
 PACKAGE = Path(socialgraph.__file__).parent
 POSIX = pytest.mark.skipif(os.name != "posix", reason="pipes, devices and memory are asked of a POSIX system")
-FILES = {
-    "corpus.jsonl": '{"doc_id": "d1", "text": "w1"}\n',
-    "queries.test.tsv": "q1\tw1\n",
-    "qrels.test.txt": "q1 0 d1 1\n",
-    "run.bm25.test.txt": "q1 Q0 d1 1 1.0 t\n",
-}
 
 
 @pytest.fixture
 def folder(tmp_path):
     path = tmp_path / "collection"
     path.mkdir()
-    for name, text in FILES.items():
-        (path / name).write_text(text)
+    for name, content in COLLECTION.items():
+        (path / name).write_bytes(content)
     return path
 
 
@@ -45,7 +40,7 @@ def everything(folder: Path, cache: Path | None = None) -> object:
 
 
 @POSIX
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", COLLECTION)
 def test_what_is_no_plain_file_is_refused(folder, name):
     """At once: to open a pipe would wait for ever, and a device would never end."""
     everything(folder)
@@ -59,7 +54,7 @@ def test_what_is_no_plain_file_is_refused(folder, name):
             with pytest.raises(InputError, match=r"plain file|cannot be read|no such file"):
                 everything(folder)
             other.rmdir() if other.is_dir() else other.unlink()
-            file.write_text(FILES[name])
+            file.write_bytes(COLLECTION[name])
     for device in ("/dev/zero", "/dev/stdin", "/dev/random"):
         file.unlink()
         file.symlink_to(device)

@@ -4,6 +4,7 @@ import graph_digest
 import pytest
 import torch
 from cases import cases
+from drawing import Rule
 from hypothesis import given
 from hypothesis import strategies as st
 from in_batches import backbone, batches, threads  # noqa: F401  (a fixture)
@@ -12,7 +13,6 @@ from torch_geometric.data import Batch
 from socialgraph.data.graph import document_graph
 from socialgraph.edges import (
     COIN_SIDES,
-    Affinity,
     DynamicDistance,
     Kleinberg,
     Nearby,
@@ -69,24 +69,17 @@ def graphs(draw, length=LENGTHS):
     return document_graph(ids, asked[query], key, tfidf=weights(), dynamic_centrality=weights().float())
 
 
-class Alone(Affinity):
+class Own(StaticDistance):
     """Somebody's pattern without a closed form: a different number for each distance and sum of places."""
 
-    def __init__(self, batch, ptr):
-        super().__init__(batch, ptr)
-        self.place = torch.arange(batch.numel()) - ptr[batch]
-
-    def pair(self, i, j):
-        one, two = self.place[i], self.place[j]
-        return ((one + two) % 7 + 1).double() / 7.0 / (1.0 + (one - two).abs())
-
-
-class Own(StaticDistance):
-    """A pattern that gives :class:`Alone`."""
-
     def forward(self, graph):
-        batch = graph.batch
-        return Alone(batch, graph.ptr)
+        place = torch.arange(graph.num_nodes) - graph.ptr[graph.batch]
+
+        def rule(i, j):
+            one, two = place[i], place[j]
+            return ((one + two) % 7 + 1).double() / 7.0 / (1.0 + (one - two).abs())
+
+        return Rule(graph.batch, graph.ptr, rule)
 
 
 PATTERNS = (
@@ -173,17 +166,19 @@ def test_an_edge_is_a_coin_below_its_probability(data):
     edges = data.draw(mixtures())
     with torch.no_grad():
         sampled = edges.sampled(batch)
-        expected = []
+        expected, weight = [], []
         for start, p in zip(batch.ptr.tolist(), sampled.probability.dense(), strict=False):
             ids = torch.arange(start, start + len(p))
             coins = toss(sampled.lower[ids][:, None], sampled.higher[ids][None, :])
             upper = ((coins < p * COIN_SIDES) & (ids[:, None] < ids[None, :])).nonzero() + start
             expected.append(torch.cat([upper, upper.flip(1)]))
+            weight.append(p.clamp(max=1.0).float()[tuple((expected[-1] - start).T)])
         expected = torch.cat(expected)
-        expected = expected[torch.argsort(expected[:, 0] * 10_000 + expected[:, 1])].T
+        order = torch.argsort(expected[:, 0] * 10_000 + expected[:, 1])
+        expected, weight = expected[order].T, torch.cat(weight)[order]
         for dense_up_to in (4096, 0):
             sampled.dense_up_to = dense_up_to
-            assert torch.equal(sampled.edges()[0], expected)
+            assert same(sampled.edges(), (expected, weight))
 
 
 @cases(40)

@@ -97,13 +97,14 @@ def test_a_text_has_the_same_graph_in_every_batch(builders):
     check()
 
 
-def test_a_long_text_has_the_same_graph_among_short_ones(builders):
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=cuda)])
+def test_a_long_text_has_the_same_graph_among_short_ones(builders, device):
     texts = [("w1 w7", spoken(1, 3000)), ("w1 w7", "w3 " * 3000), ("w191", spoken(2, 2100)), ("w5", "w5"), ("w5", "")]
     pairs = [builders.pair(*text) for text in texts]
     for circles in (EdgeCircles(k=8, max_size=64), NodeCircles(k=8, max_size=64)):
         expected = [builders.make(circles=circles, keep=True)([pair])[0] for pair in pairs]
         for keep in (True, False):
-            batch = builders.make(circles=circles, keep=keep)(pairs[::-1])
+            batch = builders.make(circles=circles, keep=keep, device=device)(pairs[::-1])
             assert_same(expected, batch, range(len(pairs))[::-1], edges=keep)
 
 
@@ -117,14 +118,3 @@ def test_a_worker_builds_the_same_graph(builders, workers, tmp_path):
     loader = DataLoader([pairs[i] for i in order], batch_size=3, collate_fn=builder.ahead, num_workers=workers)
     for number, batch in enumerate(loader):
         assert_same(expected, builder.finish(batch), order[3 * number : 3 * number + 3])
-
-
-@cuda
-def test_a_gpu_builds_the_same_graph_of_a_text(builders):
-    texts = [("w1 w7", spoken(1, 3000)), ("w1 w7", spoken(3, 300)), ("w191", spoken(2, 2100)), ("w5", "w5"), ("w5", "")]
-    pairs = [builders.pair(*text) for text in texts]
-    for circles in (EdgeCircles(k=8, max_size=64), NodeCircles(k=8, max_size=64)):
-        expected = [builders.make(circles=circles, keep=True)([pair])[0] for pair in pairs]
-        for keep in (True, False):
-            batch = builders.make(circles=circles, keep=keep, device="cuda")(pairs[::-1])
-            assert_same(expected, batch, range(len(pairs))[::-1], edges=keep)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import write_tiny_bert
+from conftest import shaken, write_tiny_bert
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tales import random_texts
@@ -39,10 +39,7 @@ def model_of(kind):
             "longformer": (SparseTransformer, {"max_positions": 128}),
             "bigbird": (SparseTransformer, {"max_positions": 128}),
         }[kind]  # fmt: skip
-        model, tokens = family.from_backbone(folder, **options).eval(), Tokens(folder)
-    torch.manual_seed(1)
-    for parameter in model.parameters():
-        parameter.data += 0.1 * torch.randn_like(parameter)
+        model, tokens = shaken(family.from_backbone(folder, **options)).eval(), Tokens(folder)
     if kind in ("longformer", "bigbird"):
         model.score.weight.data *= 10  # scores of about 1, so that 1e-5 is little
     parts = {

@@ -12,9 +12,8 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # where it is called as a program
 from conftest import write_tiny_bert
-from tales import random_texts
+from tales import builder_of, random_texts
 
-from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
 from socialgraph.edges import SocialEdges, StaticCentrality, StaticDistance
 from socialgraph.nn import Socialformer
 from socialgraph.nn.colbert import ColBERT
@@ -38,13 +37,10 @@ def program(folder):
     if first:
         write_tiny_bert(folder)
     processes.wait()
-    texts = random_texts(range(0, 200, 10))  # d00 is empty
-    documents = {f"d{i:02}": Document(f"d{i:02}", text) for i, text in enumerate(texts)}
-    tokens = Tokens(str(folder))
-    statistics = TermStatistics.of(tokens, documents)
+    texts = random_texts(range(0, 200, 10))  # d0 is empty
     edges = SocialEdges([StaticDistance(), StaticCentrality()])
-    social = GraphBuilder(documents, tokens, statistics, edges, EdgeCircles(k=2), Windows(32))
-    passages = GraphBuilder(documents, tokens, statistics, passages=Windows(32))
+    social = builder_of(str(folder), texts, edges, EdgeCircles(k=2), Windows(32))
+    passages, documents = builder_of(str(folder), texts, passages=Windows(32)), social.documents
     torch.manual_seed(0)
     model, colbert = Socialformer.from_backbone(str(folder)), ColBERT.from_backbone(str(folder))
     candidates = {query_id: dict.fromkeys(documents, 1.0) for query_id in QUERIES}

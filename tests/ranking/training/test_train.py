@@ -13,22 +13,15 @@ from socialgraph.ranking import RankingTrainer, rerank, train
 from socialgraph.recipes.stages import enter
 
 
-def test_training_learns_the_task_and_resumes_to_the_same_weights(task, tmp_path):
+def test_training_learns_the_task(task, tmp_path):
     folder, split, builder = task
     groups = TrainingGroups(split, size=48, negatives=3)
-    straight = Socialformer.from_backbone(folder)
-    options = {**OPTIONS, "num_train_epochs": 4, "logging_steps": 7, "save_strategy": "steps", "save_steps": 24}
-    log = train(straight, builder, groups, tmp_path / "a", **options)
+    model = Socialformer.from_backbone(folder)
+    log = train(model, builder, groups, tmp_path, **{**OPTIONS, "num_train_epochs": 4, "logging_steps": 7})
     losses = [line["loss"] for line in log if "loss" in line]
     assert losses[-1] < 0.5 * losses[0]
-    run = rerank(straight, builder, split.queries, split.candidates, progress=False)
+    run = rerank(model, builder, split.queries, split.candidates, progress=False)
     assert sum(next(iter(scores)) == f"d{q[1:]}" for q, scores in run.items()) >= 6
-
-    resumed = Socialformer.from_backbone(folder)
-    checkpoint = str(tmp_path / "a" / "checkpoint-24")
-    again = train(resumed, builder, groups, tmp_path / "b", resume=checkpoint, **options)
-    assert_same(resumed.state_dict(), straight.state_dict())
-    assert [line["loss"] for line in again if "loss" in line] == losses
 
 
 def test_accumulation_equals_one_large_batch(task, tmp_path):

@@ -11,6 +11,7 @@ from socialgraph.data import Document, GraphBuilder, Tokens
 from socialgraph.data.passage_bm25 import PassageBM25
 from socialgraph.edges import SocialEdges, StaticDistance
 from socialgraph.errors import CheckpointError, InputError, OptionError
+from socialgraph.nn import SentenceEncoder
 from socialgraph.nn.colbert import ColBERT
 from socialgraph.nn.icli import ICLI
 from socialgraph.partition import NodeCircles, Windows
@@ -26,6 +27,7 @@ MODELS = {
     "colbert": (ColBERT, {}),
     "icli-dot": (ICLI, {"select": "dot", "passages": 3}),
     "icli-bm25": (ICLI, {"select": "bm25", "passages": 3}),
+    "sentence": (SentenceEncoder, {}),
 }
 
 
@@ -68,11 +70,13 @@ def test_bert_reads_queries_only(builder, tiny_bert, tmp_path, kind, monkeypatch
     model.embedding.register_forward_hook(lambda _, inputs, __: seen.append(inputs[0].numel()))
     store = encode_collection(model, builder, list(builder.documents), tmp_path / "s", progress=False)
     assert sum(seen) == sum(1 + 13 * i + 2 * -(-(1 + 13 * i) // 16) for i in range(10))
+    assert store.token.size(0) == (sum(-(-(1 + 13 * i) // 16) for i in range(10)) if kind == "sentence" else sum(seen))
     seen.clear()
     monkeypatch.setattr(module, "QUERIES", 2)
     candidates = {query_id: dict.fromkeys(builder.documents, 1.0) for query_id in QUERIES}
     run = rerank_stored(model, store, builder, QUERIES, candidates, token_budget=30, progress=False)
-    assert seen == [2 * 32, 32]  # three queries, two at a time
+    # three queries, two at a time; ColBERT and ICLI fill them up with [MASK]
+    assert seen == ([4 + 3, 8] if kind == "sentence" else [2 * 32, 32])
     assert all(scores.keys() == set(builder.documents) for scores in run.values())
 
 
