@@ -97,24 +97,6 @@ class GraphBuilder:
         self.first_stage = first_stage
         self.check = check
 
-    def pair(self, query_id: str, query: str, document_id: str) -> DocumentGraph:
-        """Return one pair's graph without edges and circles, on the CPU.
-
-        Raises:
-            InputError: the query has no word piece, or the document is not in the collection.
-        """
-        return self._graph(query_id, query, document_id, *self._texts([(query_id, query, document_id)]))
-
-    def _texts(self, pairs: Sequence[tuple[str, str, str]]) -> list[Tensor]:
-        """Return the documents' word pieces."""
-        try:
-            return self.tokens.documents([document_id for _, _, document_id in pairs], self.documents)
-        except KeyError:
-            query_id, _, document_id = next(pair for pair in pairs if pair[2] not in self.documents)
-            raise InputError(
-                f"document {document_id!r}, a candidate of query {query_id!r}, is not in the collection"
-            ) from None
-
     def _graph(self, query_id: str, query: str, document_id: str, input_ids: Tensor) -> DocumentGraph:
         query_ids = self.tokens.query(query)
         if query_ids.numel() == 0:
@@ -143,7 +125,7 @@ class GraphBuilder:
         Edges and circles of all documents are computed together.
 
         Raises:
-            InputError: see :meth:`pair`.
+            InputError: see :meth:`read`.
             LawError: a pattern or a partition breaks a law; it names the class, the law and the document.
         """
         return self.draw(self.read(pairs))
@@ -161,9 +143,19 @@ class GraphBuilder:
         return batch if self.device.type == "cpu" else self.draw(batch)
 
     def read(self, pairs: Sequence[tuple[str, str, str]]) -> Batch:
-        """Return the batch of graphs without edges and circles, on the CPU; see :meth:`pair`."""
-        texts = zip(pairs, self._texts(pairs), strict=True)
-        return Batch.from_data_list([self._graph(*pair, text) for pair, text in texts])
+        """Return the batch of graphs without edges and circles, on the CPU.
+
+        Raises:
+            InputError: a query has no word piece, or a document is not in the collection.
+        """
+        try:
+            texts = self.tokens.documents([document_id for _, _, document_id in pairs], self.documents)
+        except KeyError:
+            query_id, _, document_id = next(pair for pair in pairs if pair[2] not in self.documents)
+            raise InputError(
+                f"document {document_id!r}, a candidate of query {query_id!r}, is not in the collection"
+            ) from None
+        return Batch.from_data_list([self._graph(*pair, text) for pair, text in zip(pairs, texts, strict=True)])
 
     def draw(self, batch: Batch) -> Batch:
         """Return a batch of :meth:`read` with edges and circles, on the device; in full precision wherever called.
@@ -172,7 +164,15 @@ class GraphBuilder:
         """
         batch = self.weighed(batch)
         with self._exactly():
-            return self._draw(batch)
+            gathered = self._gatherer(batch)
+            if not self.joint:
+                passages, circles = (None if x is None else gathered(x) for x in (self.passages, self.circles))
+                gather(batch, *side_by_side(batch.batch, passages, circles))
+                if self.relevance is not None:
+                    rate(batch, self.relevance(batch, self.statistics))
+        if not self.keep_edges:
+            del batch.statistics
+        return batch
 
     def weighed(self, batch: Batch) -> Batch:
         """Return a batch of :meth:`read` with the weights of its patterns, on the device: the first part of drawing.
@@ -180,17 +180,9 @@ class GraphBuilder:
         Weights of costly patterns are kept, so :meth:`draw` then takes the time of edges and circles alone.
         """
         with self._exactly():
-            return self._weigh(batch.to(self.device, non_blocking=True))
-
-    @contextmanager
-    def _exactly(self) -> Iterator[None]:
-        with torch.inference_mode(False), torch.no_grad(), torch.autocast(self.device.type, enabled=False):
-            yield
-
-    def _weigh(self, batch: Batch) -> Batch:
-        batch.statistics = self.statistics  # for patterns and partitions that ask; no model does
-        if self.edges is not None:
-            for pattern in self.edges.patterns.values():
+            batch = batch.to(self.device, non_blocking=True)
+            batch.statistics = self.statistics  # for patterns and partitions that ask; no model does
+            for pattern in self.edges.patterns.values() if self.edges is not None else ():
                 if isinstance(pattern, Centrality):
                     with blaming(pattern, "the batch"):
                         kept = self.cache.weights(pattern, batch) if pattern.costly else pattern.weights(batch)
@@ -199,16 +191,10 @@ class GraphBuilder:
                 weigh(batch, "hub_mask", self.edges.hubs(batch))
         return batch
 
-    def _draw(self, batch: Batch) -> Batch:
-        gathered = self._gatherer(batch)
-        if not self.joint:
-            passages, circles = (None if x is None else gathered(x) for x in (self.passages, self.circles))
-            gather(batch, *side_by_side(batch.batch, passages, circles))
-            if self.relevance is not None:
-                rate(batch, self.relevance(batch, self.statistics))
-        if not self.keep_edges:
-            del batch.statistics
-        return batch
+    @contextmanager
+    def _exactly(self) -> Iterator[None]:
+        with torch.inference_mode(False), torch.no_grad(), torch.autocast(self.device.type, enabled=False):
+            yield
 
     def _gatherer(self, batch: Batch) -> Callable[[Partition], tuple[Tensor, Tensor]]:
         """Return what asks a partition for the circles of the batch, whose edges are kept on the way if they shall be.

@@ -99,42 +99,23 @@ def _digest(documents: Iterable[Document]) -> str:
 class Split:
     """Queries with their judgements and candidates.
 
-    Each of the three may be given as a value or as a function without arguments that loads it; the function
-    is called at most once, when the value is first asked for.
-
     Args:
         queries: The queries of this split.
         qrels: The judgements. Queries without any are allowed: they are ranked but not measured.
-        candidates: What is re-ranked for each query, or None where a first stage must still retrieve it.
+        candidates: What is re-ranked for each query, or None where a first stage must still retrieve it. It may be a
+            function without arguments that reads them; it is called at most once, when they are first asked for.
     """
 
-    def __init__(
-        self,
-        queries: Queries | Callable[[], Queries],
-        qrels: Qrels | Callable[[], Qrels],
-        candidates: Run | Callable[[], Run] | None = None,
-    ) -> None:
-        self._queries = queries
-        self._qrels = qrels
+    def __init__(self, queries: Queries, qrels: Qrels, candidates: Run | Callable[[], Run] | None = None) -> None:
+        self.queries = queries
+        self.qrels = qrels
         self._candidates = candidates
-
-    @property
-    def queries(self) -> Queries:
-        """Query id -> text."""
-        self._queries = _value(self._queries)
-        return self._queries
-
-    @property
-    def qrels(self) -> Qrels:
-        """Query id -> document id -> grade."""
-        self._qrels = _value(self._qrels)
-        return self._qrels
 
     @property
     def candidates(self) -> Run | None:
         """Query id -> document id -> first-stage score; None where there are no candidates yet."""
-        if self._candidates is not None:
-            self._candidates = _value(self._candidates)
+        if callable(self._candidates):
+            self._candidates = self._candidates()
         return self._candidates
 
     @property
@@ -148,7 +129,7 @@ class Split:
 
     def with_candidates(self, run: Run) -> Split:
         """Return a copy of this split with other candidates."""
-        return Split(self._queries, self._qrels, run)
+        return Split(self.queries, self.qrels, run)
 
     def __repr__(self) -> str:
         if self._candidates is None:
@@ -157,15 +138,8 @@ class Split:
             candidates = "candidates not read yet"
         else:
             candidates = f"{sum(map(len, self._candidates.values())):,} candidates"
-        queries = "queries not read yet" if callable(self._queries) else f"{len(self._queries):,} queries"
-        judged = "judgements not read yet"
-        if not callable(self._qrels):
-            judged = f"{sum(map(len, self._qrels.values())):,} judgements"
-        return f"Split({queries}, {judged}, {candidates})"
-
-
-def _value(given: T | Callable[[], T]) -> T:
-    return given() if callable(given) else given
+        judgements = sum(map(len, self.qrels.values()))
+        return f"Split({len(self.queries):,} queries, {judgements:,} judgements, {candidates})"
 
 
 class Collection:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,6 @@ from socialgraph.errors import InputError
 
 #: whose word pieces the places count: those of BERT, uncased
 COUNTED_BY = "minilm"
-#: that of a collection, which takes seconds to find and is asked for by every run and table
-_OF_PYDOCS: WeakKeyDictionary[Collection, dict[str, Evidence]] = WeakKeyDictionary()
 
 
 class Evidence(NamedTuple):
@@ -57,13 +55,10 @@ def read_evidence(folder: str | Path) -> dict[str, Evidence]:
 
 def evidence_of(name: str, collection: Collection, folder: str | Path) -> dict[str, Evidence]:
     """Return where the evidence of each question stands, in word pieces of the text: of pydocs, or of a folder."""
-    if name != "pydocs":
-        return read_evidence(folder)
-    if collection not in _OF_PYDOCS:
-        _OF_PYDOCS[collection] = pydocs_evidence(collection)
-    return _OF_PYDOCS[collection]
+    return pydocs_evidence(collection) if name == "pydocs" else read_evidence(folder)
 
 
+@lru_cache(maxsize=1)  # it takes seconds, and every run and table asks for it
 def pydocs_evidence(collection: Collection) -> dict[str, Evidence]:
     """Return where each question's docstring stands in its module: query ids are the names that stand before it."""
     size, tokenizer = Tokens(COUNTED_BY).whole_length, load_tokenizer(COUNTED_BY)

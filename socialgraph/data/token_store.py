@@ -87,31 +87,23 @@ class TokenStore:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
         try:
-            self._open()
+            facts = json.loads((self.folder / "store.json").read_text())
+            if facts["dtype"] not in ("uint16", "int32"):  # a type of objects would take its numbers for addresses
+                raise ValueError(f"word pieces of the type {facts['dtype']!r}")
+            self.vocab_size: int = facts["vocab_size"]
+            ids = np.memmap(self.folder / "ids.bin", facts["dtype"], "r") if facts["tokens"] else np.empty(0, np.int32)
+            files = (self.folder / f"{name}.npy" for name in ("keys", "starts", "lengths"))
+            tables = (np.load(file, mmap_mode="r", allow_pickle=False) for file in files)
+            # Plain arrays over the same memory: slices of a memmap are ten times slower to take.
+            self._ids, self._keys, self._starts, self._lengths = map(np.asarray, (ids, *tables))
+            sizes = (self._ids.size, self._keys.size, self._starts.size, self._lengths.size)
+            if sizes != (facts["tokens"], *[facts["documents"]] * 3):
+                raise ValueError(f"sizes {sizes} are not those of store.json")
+            ends = self._starts + self._lengths
+            if self._keys.size and (min(self._starts.min(), self._lengths.min()) < 0 or ends.max() > self._ids.size):
+                raise ValueError("a document lies outside of ids.bin")
         except (OSError, ValueError, KeyError, TypeError, EOFError, RecursionError) as error:
             raise InputError(f"{self.folder}: no whole token store, delete the folder ({error})") from error
-
-    def _open(self) -> None:
-        facts = json.loads((self.folder / "store.json").read_text())
-        if facts["dtype"] not in ("uint16", "int32"):  # a type of objects would take its numbers for addresses
-            raise ValueError(f"word pieces of the type {facts['dtype']!r}")
-        self.vocab_size: int = facts["vocab_size"]
-        self._ids = (
-            np.memmap(self.folder / "ids.bin", facts["dtype"], "r") if facts["tokens"] else np.empty(0, np.int32)
-        )
-        # Plain arrays over the same memory: slices of a memmap are ten times slower to take.
-        self._ids, self._keys, self._starts, self._lengths = (
-            np.asarray(array) for array in (self._ids, *(self._mapped(name) for name in ("keys", "starts", "lengths")))
-        )
-        sizes = (self._ids.size, self._keys.size, self._starts.size, self._lengths.size)
-        if sizes != (facts["tokens"], *[facts["documents"]] * 3):
-            raise ValueError(f"sizes {sizes} are not those of store.json")
-        ends = self._starts + self._lengths
-        if self._keys.size and (min(self._starts.min(), self._lengths.min()) < 0 or ends.max() > self._ids.size):
-            raise ValueError("a document lies outside of ids.bin")
-
-    def _mapped(self, name: str) -> Any:
-        return np.load(self.folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
 
     @classmethod
     def of(cls, documents: Mapping[str, Document], tokenizer: Any, cache: str | os.PathLike[str] | None = None) -> Self:
@@ -201,12 +193,8 @@ class TokenStore:
     def __len__(self) -> int:
         return int(self._keys.size)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"folder": self.folder}  # a worker maps the files itself: arrays would travel as a copy
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.folder = state["folder"]
-        self._open()
+    def __reduce__(self) -> tuple[type[TokenStore], tuple[Path]]:
+        return type(self), (self.folder,)  # a worker maps the files itself: arrays would travel as a copy
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self):,} documents, {self._ids.size:,} word pieces)"

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from socialgraph.errors import InputError, OptionError
@@ -98,7 +97,6 @@ def draw_by_length(
         raise InputError(f"there are colours for {len(PALETTE)} systems at most, got {len(systems)}")
     size = max(7.0, 2.0 + 1.7 * len(buckets))  # inches: the legend needs some, however few buckets there are
     figure = Figure(figsize=(size, 4.2), facecolor="white", layout="constrained")
-    FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     width = 0.8 / len(systems)
     for number, system in enumerate(systems):

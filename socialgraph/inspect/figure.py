@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
@@ -94,7 +93,6 @@ def draw(
     text_height = max(cells.line * (int(cells.row.max(initial=0)) + 1), 0.3)
     height = HEADER + text_height + GAP + LOWER + FOOT
     figure = Figure(figsize=(WIDTH, height), facecolor="white")
-    FigureCanvasAgg(figure)
 
     def panel(left: float, bottom: float, width: float, tall: float) -> Axes:
         return figure.add_axes((left / WIDTH, bottom / height, width / WIDTH, tall / height))

@@ -6,7 +6,6 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from torch import Tensor
 
@@ -53,7 +52,6 @@ def draw_leaders(
     side = CELL * max(amount, 8)
     width, height = LABELS + side + BAR, TOP + side + 0.55
     figure = Figure(figsize=(width, height), facecolor="white")
-    FigureCanvasAgg(figure)
     axes = figure.add_axes((LABELS / width, 0.55 / height, side / width, side / height))
     most = min(1.0, max(4 / amount, float(weight.max())))  # where all listen to all alike, that is a light shade
     image = axes.imshow(weight.numpy(), cmap=SHADES, vmin=0, vmax=most, interpolation="nearest", gid="attention")

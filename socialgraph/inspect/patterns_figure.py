@@ -9,7 +9,6 @@ from typing import Any, cast
 import numpy as np
 import torch
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LinearSegmentedColormap, PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
@@ -65,7 +64,6 @@ def draw_patterns(graph: DocumentGraph, edges: SocialEdges, title: str | None = 
     width = LEFT + len(columns) * (SIDE + GAP) + BAR
     height = TOP + 2 * SIDE + GAP + FOOT
     figure = Figure(figsize=(width, height), facecolor="white")
-    FigureCanvasAgg(figure)
     if title is None:
         names = (("Document", graph.document_id), ("query", graph.query_id))
         title = ", ".join(f"{what} {name}" for what, name in names if name)

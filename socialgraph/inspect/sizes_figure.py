@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 from torch_geometric.utils import cumsum
 
+from socialgraph.data.graph import circle_document, circle_size
 from socialgraph.errors import InputError
 from socialgraph.inspect.marks import GREY
 
@@ -28,13 +28,9 @@ def circle_sizes(graph: Data) -> list[list[int]]:
     Args:
         graph: a graph or a batch with circles, drawn or not.
     """
-    size = torch.bincount(graph.circle_index[1], minlength=graph.leader_index.numel())
-    batch = getattr(graph, "batch", None)
-    document = torch.zeros_like(graph.leader_index) if batch is None else batch[graph.leader_index]
     friends = ~graph.passage_mask
-    amount = 1 if batch is None else int(graph.num_graphs)
-    ptr = cumsum(torch.bincount(document[friends], minlength=amount))
-    return [part.tolist() for part in torch.tensor_split(size[friends].cpu(), ptr[1:-1].cpu())]
+    ptr = cumsum(torch.bincount(circle_document(graph)[friends], minlength=graph.query_length.numel()))
+    return [part.tolist() for part in torch.tensor_split(circle_size(graph)[friends].cpu(), ptr[1:-1].cpu())]
 
 
 def median_sizes(sizes: Sequence[Sequence[int]], k: int) -> Array:
@@ -42,10 +38,14 @@ def median_sizes(sizes: Sequence[Sequence[int]], k: int) -> Array:
 
     A document that has fewer circles counts with 0. Without a document the sizes are NaN.
     """
+    return np.median(_table(sizes, k), 0) if len(sizes) else np.full(k, np.nan)
+
+
+def _table(sizes: Sequence[Sequence[int]], k: int) -> Array:
     table = np.zeros((len(sizes), k))
     for row, own in zip(table, sizes, strict=True):
         row[: len(own)] = own[:k]
-    return np.median(table, 0) if len(sizes) else np.full(k, np.nan)
+    return table
 
 
 def draw_circle_sizes(sizes: Mapping[str, Mapping[float, Sequence[Sequence[int]]]], max_size: int) -> Figure:
@@ -71,18 +71,15 @@ def draw_circle_sizes(sizes: Mapping[str, Mapping[float, Sequence[Sequence[int]]
     if len(sparsities) > len(LINES):
         raise InputError(f"there are colours for {len(LINES)} sparsities at most, got {len(sparsities)}")
     figure = Figure(figsize=(1.0 + 4.6 * len(sizes), 4.2), facecolor="white", layout="constrained")
-    FigureCanvasAgg(figure)
     panels = figure.subplots(1, len(sizes), sharex=True, sharey=True, squeeze=False)[0]
     turn = np.arange(1, turns + 1)
     for axes, (name, lines) in zip(panels, sizes.items(), strict=True):
         for sparsity, each in lines.items():
             place = sparsities.index(sparsity)
             colour, mark = LINES[place]
-            table = np.zeros((len(each), turns))
-            for row, of_document in zip(table, each, strict=True):
-                row[: len(of_document)] = of_document
             if len(each) > 1:
-                axes.fill_between(turn, *np.quantile(table, (0.25, 0.75), 0), color=colour, alpha=0.18, linewidth=0)
+                middle = np.quantile(_table(each, turns), (0.25, 0.75), 0)
+                axes.fill_between(turn, *middle, color=colour, alpha=0.18, linewidth=0)
             thick = len(sparsities) - place  # lines that lie on each other are all seen
             axes.plot(
                 turn, median_sizes(each, turns), color=colour, marker=mark, markersize=2.8 + 0.9 * thick,

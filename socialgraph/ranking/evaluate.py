@@ -143,7 +143,7 @@ def paired_t_test(
 ) -> TTest:
     """Compare two runs by one measure's values per query (`Evaluation.per_query[measure]`).
 
-    Student's t-test on the paired differences, two-sided (`scipy.stats.ttest_rel`). If all differences are 0
+    Student's t-test on the paired differences, two-sided, as `scipy.stats.ttest_rel`. If all differences are 0
     the runs do not differ: t = 0, p = 1. If all are the same other number the test has no variance to weigh
     it against: t is infinite and p = 0.
 
@@ -165,28 +165,23 @@ def paired_t_test(
         raise InputError(f"{len(strangers)} queries are in one result only: {first_ids(strangers)}")
     if len(first) < 2:
         raise InputError(f"a t-test needs two queries or more, got {len(first)}")
-    group = np.unique([clusters[query_id] for query_id in first], return_inverse=True)[1] if clusters else None
-    if group is not None and group.max() < 1:
+    names = [clusters[query_id] for query_id in first] if clusters else list(first)
+    group = np.unique(names, return_inverse=True)[1]
+    if group.max() < 1:
         raise InputError("a t-test needs two clusters or more, got one")
-    x = np.array([first[query_id] for query_id in first])
-    y = np.array([second[query_id] for query_id in first])
-    differences = x - y
-    mean = float(differences.mean())
+    differences = np.array([first[query_id] - second[query_id] for query_id in first])
     if np.ptp(differences) == 0:
         constant = float(differences[0])
         statistic = math.copysign(math.inf, constant) if constant else 0.0
         return TTest(constant, statistic, 0.0 if constant else 1.0, len(first), (constant, constant))
     import scipy.stats
 
-    if group is not None:
-        sums = np.bincount(group, differences - mean)
-        error = math.sqrt(len(sums) / (len(sums) - 1) * float((sums**2).sum())) / len(first)
-        t, p_value = mean / error, float(2 * scipy.stats.t.sf(abs(mean / error), len(sums) - 1))
-        wide = float(scipy.stats.t.ppf(0.975, len(sums) - 1)) * error
-        return TTest(mean, t, p_value, len(first), (mean - wide, mean + wide))
-    result = scipy.stats.ttest_rel(x, y)
-    low, high = result.confidence_interval(0.95)
-    return TTest(mean, float(result.statistic), float(result.pvalue), len(first), (float(low), float(high)))
+    mean = float(differences.mean())
+    sums = np.bincount(group, differences - mean)
+    error = math.sqrt(len(sums) / (len(sums) - 1) * float((sums**2).sum())) / len(first)
+    law = scipy.stats.t(len(sums) - 1)
+    wide = float(law.ppf(0.975)) * error
+    return TTest(mean, mean / error, float(2 * law.sf(abs(mean / error))), len(first), (mean - wide, mean + wide))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -63,10 +63,7 @@ def weight_curve(
     first: Run, second: Run, qrels: Qrels, measure: str = "nDCG@10", grid: Sequence[float] = DEFAULT_GRID
 ) -> dict[float, float]:
     """Return weight -> mean of the measure for every weight of the grid."""
-    curve = {}
-    for weight in grid:
-        curve[weight] = evaluate(qrels, interpolate(first, second, weight), [measure]).mean[measure]
-    return curve
+    return {weight: evaluate(qrels, interpolate(first, second, weight), [measure]).mean[measure] for weight in grid}
 
 
 def choose_weight(

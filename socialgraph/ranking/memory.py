@@ -46,6 +46,17 @@ def free() -> None:
         torch.cuda.empty_cache()
 
 
+def if_it_fits(function: Callable[[T], R], argument: T | None) -> R | None:
+    """Return what a function gives, None where memory runs out or there is nothing to give it."""
+    try:
+        return None if argument is None else function(argument)
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+    free()
+    return None
+
+
 class Halving(Generic[T]):
     """Runs functions over batches; where memory runs out, over their halves. Warns once.
 

@@ -22,7 +22,7 @@ from socialgraph.errors import CheckpointError, OptionError
 from socialgraph.ranking import processes
 from socialgraph.ranking.identity import digest, graphs_of, identity_of
 from socialgraph.ranking.journal import Journal
-from socialgraph.ranking.memory import Halving, free, is_out_of_memory
+from socialgraph.ranking.memory import Halving, if_it_fits
 
 T = TypeVar("T")
 
@@ -94,9 +94,7 @@ def rerank(
             "work": "re-ranking",
             "candidates": digest([*request.known_of(pair), lengths[pair[2]]] for pair in pairs),
             "texts": collection_identity(builder.documents),
-            **identity_of(model),
-            **graphs_of(builder),
-            **computing(model, builder, token_budget, bf16),
+            **depends_on(model, builder, token_budget, bf16),
         }
 
     def score(some: Sequence[Pair], graph: Batch | None) -> list[float]:
@@ -248,20 +246,9 @@ def ahead(builder: GraphBuilder, batches: list[list[Pair]], workers: int) -> Ite
     # the items are batches already: batch_size=None takes them one by one
     loader: DataLoader[Batch | None] = DataLoader(
         batches,  # type: ignore[arg-type]
-        batch_size=None, num_workers=workers, collate_fn=partial(_if_it_fits, builder.ahead), pin_memory=pin,
+        batch_size=None, num_workers=workers, collate_fn=partial(if_it_fits, builder.ahead), pin_memory=pin,
     )  # fmt: skip
-    return map(partial(_if_it_fits, builder.finish), loader)  # a loop here would hold a batch while it is scored
-
-
-def _if_it_fits(function: Callable[[T], Batch], argument: T | None) -> Batch | None:
-    """Return what the function gives, None where memory runs out or there is nothing to give it."""
-    try:
-        return None if argument is None else function(argument)
-    except Exception as error:
-        if not is_out_of_memory(error):
-            raise
-    free()
-    return None
+    return map(partial(if_it_fits, builder.finish), loader)  # a loop here would hold a batch while it is scored
 
 
 def finite(scores: list[float], pairs: Sequence[Pair], model: torch.nn.Module) -> list[float]:
@@ -281,9 +268,11 @@ def finite(scores: list[float], pairs: Sequence[Pair], model: torch.nn.Module) -
     return scores
 
 
-def computing(model: torch.nn.Module, builder: GraphBuilder, token_budget: int, bf16: bool) -> dict[str, Any]:
-    """Return what the last digits of scores depend on."""
+def depends_on(model: torch.nn.Module, builder: GraphBuilder, token_budget: int, bf16: bool) -> dict[str, Any]:
+    """Return what scores depend on, to their last digits, beside ids and texts: for a journal."""
     return {
+        **identity_of(model),
+        **graphs_of(builder),
         "attention": getattr(model, "attention", None),
         "device": builder.device.type,
         "token_budget": token_budget,

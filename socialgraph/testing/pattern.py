@@ -12,6 +12,7 @@ from torch_geometric.data import Batch, Data
 
 from socialgraph.edges.affinity import Affinity
 from socialgraph.edges.laws import TOLERANCE
+from socialgraph.edges.layout import documents
 from socialgraph.edges.pattern import Centrality, Pattern
 from socialgraph.edges.social import SocialEdges
 from socialgraph.errors import OptionError, blaming
@@ -83,7 +84,7 @@ def it_answers_with_an_affinity(pattern: Pattern, graph: Data) -> str | None:
     affinity = pattern(graph)
     if not isinstance(affinity, Affinity):
         return f"forward must return an Affinity, got {type(affinity).__name__}"
-    if not torch.equal(affinity.batch, batch_of(graph)):
+    if not torch.equal(affinity.batch, documents(graph)[0]):
         return "the affinity's batch must be the graph's, see socialgraph.edges.layout.documents"
     some = affinity.pair(affinity.batch[:0], affinity.batch[:0])
     if not isinstance(some, Tensor) or some.layout != torch.strided:
@@ -152,10 +153,10 @@ def a_batch_is_its_documents_alone(pattern: Pattern, graph: Data) -> str | None:
     if not isinstance(graph, Batch):
         return None
     tolerance = COSTLY_TOLERANCE if isinstance(pattern, Centrality) and pattern.costly else 0.0
-    documents = graph.to_data_list()
-    for document in documents:
+    parts = graph.to_data_list()
+    for document in parts:
         document.statistics = graph.statistics
-    alone = [matrix for document in documents for matrix in matrices(pattern(document))]
+    alone = [matrix for document in parts for matrix in matrices(pattern(document))]
     return difference(matrices(pattern(graph)), alone, tolerance, "in the batch", "alone")
 
 
@@ -219,7 +220,7 @@ def edges_can_be_drawn_from_it_alone(pattern: Pattern, graph: Data) -> str | Non
     """
     edges = SocialEdges([pattern], sparsity=1.0 - DENSITY)
     edge_index, _ = edges(graph)
-    drawn = torch.bincount(batch_of(graph)[edge_index[0]], minlength=getattr(graph, "num_graphs", 1)).tolist()
+    drawn = torch.bincount(documents(graph)[0][edge_index[0]], minlength=getattr(graph, "num_graphs", 1)).tolist()
     scaled = matrices(edges.probabilities(graph))
     for number, (matrix, chance) in enumerate(zip(matrices(pattern(graph)), scaled, strict=True)):
         pairs = len(matrix) * (len(matrix) - 1)
@@ -247,7 +248,7 @@ def no_gradient_is_carried_along(pattern: Pattern, graph: Data) -> str | None:
     """A graph that is drawn later, outside ``no_grad``, has no part of a parameter's graph of gradients in it."""
     sampled = SocialEdges([pattern]).sampled(graph)
     with torch.enable_grad():
-        nodes = (batch_of(graph) == 0).nonzero().flatten()[:2]
+        nodes = (documents(graph)[0] == 0).nonzero().flatten()[:2]
         if nodes.numel() == 2 and sampled.weight(nodes[0], nodes[1]).requires_grad:
             return "P asks for a gradient outside no_grad: let forward compute with parameters, not pair"
     return None
@@ -275,11 +276,6 @@ LAWS: tuple[Callable[[Pattern, Data], str | None], ...] = (
 
 
 # --- how laws are told ----------------------------------------------------------------------------
-
-
-def batch_of(graph: Data) -> Tensor:
-    """Return each node's document."""
-    return graph.batch if isinstance(graph, Batch) else torch.zeros_like(graph.input_ids)
 
 
 def matrices(affinity: Affinity) -> list[Tensor]:

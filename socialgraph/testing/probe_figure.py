@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from socialgraph.errors import InputError, OptionError, counted
@@ -39,7 +38,6 @@ def draw_probes(probes: Sequence[Probe], by: str = "circle") -> Figure:
     kinds, distances = (list(dict.fromkeys(getattr(row, name) for row in rows)) for name in ("kind", "distance"))
     counts = list(dict.fromkeys(row.distractors for row in rows))
     figure = Figure(figsize=(1.0 + 2.7 * len(counts), 1.2 + 2.4 * len(kinds)), facecolor="white", layout="constrained")
-    FigureCanvasAgg(figure)
     panels = figure.subplots(len(kinds), len(counts), sharex=True, sharey=True, squeeze=False)
     for kind, line in zip(kinds, panels, strict=True):
         line[0].set_ylabel(f"{kind}\nshare of pairs that meet", size=9)
@@ -86,7 +84,6 @@ def draw_model_probes(probes: Sequence[ModelProbe], names: Sequence[str] | None 
         raise InputError("the probes were made with other sorts or steps: use the same")
     sorts = [row.sort for row in probes[0].rows]
     figure = Figure(figsize=(1.5 + 1.7 * len(sorts), 3.6), facecolor="white", layout="constrained")
-    FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     for number, (one, name, (colour, mark)) in enumerate(zip(probes, names, LINES, strict=False)):
         beside = (number - (len(probes) - 1) / 2) * 0.7 / len(probes)

@@ -17,7 +17,6 @@ from socialgraph.data.sources.build import FirstStage, write_folder
 from socialgraph.data.sources.covidqa import COVIDQA
 from socialgraph.data.sources.fairytale import FAIRYTALE
 from socialgraph.data.sources.fetch import check_source, fetch, unpack
-from socialgraph.data.sources.source import Source
 from socialgraph.data.sources.wtq import WTQ
 from socialgraph.errors import InputError, OptionError
 
@@ -63,7 +62,11 @@ def make_collection(
             made.mkdir()
             if copy is None:
                 unpack(source, fetch(source, cache_folder(cache)), unpacked)
-            _build(source, copy or unpacked, made, first_stage, checked)
+            origin = copy or unpacked
+            if checked:
+                check_source(source, origin)
+            logger.info("%s: reading %s", name, origin)
+            write_folder(source, source.read(origin), origin / "LICENSE", made, first_stage)
             if checked and (wrong := unlike(made, expected)):
                 raise InputError(
                     f"{name}: {len(wrong)} of {len(expected)} files did not come out as they should: "
@@ -73,13 +76,6 @@ def make_collection(
                 shutil.rmtree(folder)
             os.replace(made, folder)
     return folder
-
-
-def _build(source: Source, folder: Path, made: Path, first_stage: FirstStage, checked: bool) -> None:
-    if checked:
-        check_source(source, folder)
-    logger.info("%s: reading %s", source.name, folder)
-    write_folder(source, source.read(folder), folder / "LICENSE", made, first_stage)
 
 
 def digests(name: str) -> dict[str, str]:

@@ -12,7 +12,7 @@ from torch import Tensor
 from socialgraph.data.groups import Group, GroupCollator
 from socialgraph.errors import TooLargeError
 from socialgraph.ranking import processes
-from socialgraph.ranking.memory import free, is_out_of_memory
+from socialgraph.ranking.memory import free, if_it_fits, is_out_of_memory
 
 Step = Callable[[torch.nn.Module, dict[str, Any]], Tensor]
 """Adds the gradients of a batch to a model's and returns the loss."""
@@ -30,13 +30,8 @@ class RoomyCollator:
 
     def __call__(self, groups: Sequence[Group]) -> dict[str, Any]:
         """Return what the collator returns, or ``groups`` and None for the ``graph``."""
-        try:
-            return self.collator(groups)
-        except Exception as error:
-            if not is_out_of_memory(error):
-                raise
-        free()
-        return {"graph": None, "groups": [tuple(group) for group in groups]}
+        built = if_it_fits(self.collator, groups)
+        return {"graph": None, "groups": [tuple(group) for group in groups]} if built is None else built
 
 
 class HalvedStep:

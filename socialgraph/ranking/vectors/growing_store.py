@@ -47,9 +47,7 @@ class GrowingStore:
 
 
 @contextmanager
-def growing_store(
-    folder: Path, dtype: str, widths: tuple[int, int], rows: Sequence[int]
-) -> Iterator[GrowingStore]:  # fmt: skip
+def growing_store(folder: Path, dtype: str, widths: tuple[int, int], rows: Sequence[int]) -> Iterator[GrowingStore]:
     """Open the files of a store; they are whole when the context ends well.
 
     Args:
@@ -66,22 +64,15 @@ def growing_store(
         folder.mkdir(exist_ok=True)
     forms = ((dtype, (widths[0],)), ("float32", (widths[1],)), ("int64", ()), ("int64", ()))
     with ExitStack() as opened:
-        yield GrowingStore(
-            *(
-                opened.enter_context(_rows(folder / f"{name}.npy", *form, there))
-                for name, form, there in zip(FILES, forms, rows, strict=True)
-            )
-        )
-
-
-@contextmanager
-def _rows(path: Path, dtype: str, shape: tuple[int, ...], rows: int) -> Iterator[_Rows]:
-    with writing(path):
-        path.touch()
-    with open(path, "r+b", buffering=0) as file:
-        growing = _Rows(file, dtype, shape, rows)
-        yield growing
-        growing.finish()
+        files = []
+        for name, form, there in zip(FILES, forms, rows, strict=True):
+            path = folder / f"{name}.npy"
+            with writing(path):
+                path.touch()
+            files.append(_Rows(opened.enter_context(open(path, "r+b", buffering=0)), *form, there))
+        yield GrowingStore(*files)
+        for file in files:
+            file.finish()
 
 
 class _Rows:

@@ -13,8 +13,8 @@ from socialgraph.data.builder import GraphBuilder
 from socialgraph.data.collection import Queries, Run, first_ids
 from socialgraph.errors import CheckpointError, InputError
 from socialgraph.nn.bi_encoder import BiEncoder, PassageVectors, QueryVectors
-from socialgraph.ranking.identity import digest, graphs_of, identity_of
-from socialgraph.ranking.rerank import Pair, Request, batches, computing, finite, scored
+from socialgraph.ranking.identity import digest
+from socialgraph.ranking.rerank import Pair, Request, batches, depends_on, finite, scored
 from socialgraph.ranking.vectors.vector_store import VectorStore
 
 #: queries that go through BERT together
@@ -71,9 +71,7 @@ def rerank_stored(
         identity = {
             "work": "re-ranking from stored vectors",
             "candidates": digest(request.known_of(pair) for batch in cut for pair in batch),
-            **identity_of(model),
-            **graphs_of(builder),
-            **computing(model, builder, token_budget, bf16),
+            **depends_on(model, builder, token_budget, bf16),
             "store": digest(sorted(store.about.items())),
         }
     return request.run(scored(cut, match, match.length, progress, journal, identity))

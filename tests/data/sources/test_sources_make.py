@@ -70,7 +70,7 @@ def test_what_a_killed_build_left_is_removed_by_the_next(source, tmp_path, monke
 
     left, parent = [], built_folder("covidqa", tmp_path / "cache").parent
     with monkeypatch.context() as patch:
-        patch.setattr(make, "_build", killed)
+        patch.setattr(make, "write_folder", killed)
         with pytest.raises(KeyboardInterrupt):
             make_collection("covidqa", BM25(), source, tmp_path / "cache")
     (left[0] / "source").mkdir(parents=True)  # as it was when the process was killed
