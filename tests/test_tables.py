@@ -144,6 +144,13 @@ def test_seeds_are_averaged_query_by_query_and_significance_is_marked(hydra):
     assert cells[4:] == ["+337.50", "5.0", "60", "0.6000", "-"]
 
 
+@pytest.mark.parametrize("typed", ["[test]", "2019"])
+def test_a_test_split_is_the_same_however_it_is_typed(hydra, typed):
+    one, plain = (identity(composed([f"data.splits.test={name}"])) for name in (typed, f"'{typed.strip('[]')}'"))
+    assert one == plain
+    assert isinstance(one["data"]["splits"]["test"], str)
+
+
 @pytest.mark.parametrize("table", ["table1", "table2"])
 @pytest.mark.parametrize("size", ["cpu", "gpu"])
 def test_every_row_is_something_to_type(hydra, table, size):

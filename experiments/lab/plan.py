@@ -137,8 +137,8 @@ def identity(config: DictConfig, split: str | None = None) -> dict[str, Any]:
         for how in LOGGING:
             part.get("arguments", {}).pop(how, None)
     kept["data"].pop("label")
-    if split is not None:
-        kept["data"]["splits"]["test"] = split
+    names = test_splits(config.data) if split is None else [split]
+    kept["data"]["splits"]["test"] = names[0] if len(names) == 1 else names  # [one], and a number, are that one
     return kept
 
 
