@@ -21,6 +21,7 @@ test-trust: $(VENV)/.test ## what may go wrong: kills, little memory, wrong inpu
 
 lint: $(VENV)/.test ## style and types
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 
 # the notebooks are executed on the way, and what they show is tested; nothing is downloaded

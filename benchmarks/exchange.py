@@ -64,9 +64,7 @@ def main() -> None:
     names = [name for name, size in sizes.items() if args.shortest <= size <= (args.longest or size)]
     names = names[:: max(1, len(names) // args.documents)][: args.documents]
     edges = SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance()])
-    builder = GraphBuilder(
-        collection.documents, tokens, counts, edges, EdgeCircles(k=16), Windows(128), device=where
-    )
+    builder = GraphBuilder(collection.documents, tokens, counts, edges, EdgeCircles(k=16), Windows(128), device=where)
     graph = builder([("q", QUERY, name) for name in names])
     packed, compiled, alone = (
         Socialformer.from_backbone(args.backbone, dropout=0.0, inter_circle=inter).to(where)

@@ -56,9 +56,7 @@ def main() -> None:
 
     def builder(tokens: Tokens, cache: WeightCache) -> GraphBuilder:
         passages, circles = Windows(128), EdgeCircles(k=max(1, length // 128))
-        return GraphBuilder(
-            collection.documents, tokens, counts, edges, circles, passages, device=device, cache=cache
-        )
+        return GraphBuilder(collection.documents, tokens, counts, edges, circles, passages, device=device, cache=cache)
 
     nothing, kept = WeightCache(size=0), WeightCache()
     conditions = {

@@ -78,9 +78,7 @@ def main() -> None:
     figures, rows = [], []
     for partition in (EdgeCircles(args.circles), NodeCircles(args.circles)):
         for documents in args.documents:
-            builder = GraphBuilder(
-                collection.documents, tokens, counts, edges, partition, Windows(128), device=DEVICE
-            )
+            builder = GraphBuilder(collection.documents, tokens, counts, edges, partition, Windows(128), device=DEVICE)
             pairs = [("q", f"open file {i} and copy its contents", names[i % len(names)]) for i in range(documents)]
             read = builder.read(pairs)
             batch = builder.draw(read)  # weights are kept from now on

@@ -217,4 +217,3 @@ def _experiment(name: str, arguments: Sequence[str]) -> None:
 
 def _stop(message: str) -> None:
     sys.exit(shown(f"error: {message}"))
-

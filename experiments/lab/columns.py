@@ -226,8 +226,10 @@ COLUMNS: dict[str, Callable[[Comparison], list[Column]]] = {
     "circles": lambda of: [Column("Circles (s)", lambda line: line.cost("graph_seconds_per_document"), ".4f")],
     "read": lambda of: [
         Column("Read anew", lambda line: line.cost("newly_read"), ".0f"),
-        *(Column(f"{name} (s)", lambda line, name=name: line.cost(f"{name.lower()}_seconds"), where="csv")
-          for name in ("Encoder", "Reader")),
+        *(
+            Column(f"{name} (s)", lambda line, name=name: line.cost(f"{name.lower()}_seconds"), where="csv")
+            for name in ("Encoder", "Reader")
+        ),
     ],
     "memory": lambda of: [Column("Memory (GB)", lambda line: line.cost("peak_memory_bytes", 1e9), ".2f")],
     "device": lambda of: [

@@ -102,4 +102,3 @@ def own_edges(name: str) -> list[str]:
     options = inspect.signature(kind).parameters
     left_out = [f"~edges.{option}" for option in ("patterns", "weights", "sparsity") if option not in options]
     return ["edges=random", f"edges._target_={name}", *left_out]
-

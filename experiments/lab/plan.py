@@ -70,10 +70,7 @@ class Run:
 
     def stored(self) -> dict[str, tuple[dict[str, Any] | None, str]]:
         """Return, for each test split, what is stored of it, and why it must be executed if nothing is."""
-        return {
-            split: Store(folder).find(self.name, self.identities[split])
-            for split, folder in self.folders.items()
-        }
+        return {split: Store(folder).find(self.name, self.identities[split]) for split, folder in self.folders.items()}
 
     def reason(self) -> str | None:
         """Return why it must be executed; None if it is finished."""

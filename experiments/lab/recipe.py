@@ -201,9 +201,7 @@ def divided(arguments: dict[str, Any], among: int) -> dict[str, Any]:
     )
 
 
-def rerank(
-    config: DictConfig, split: Split, model: torch.nn.Module, builder: GraphBuilder, journal: Path
-) -> Ranked:
+def rerank(config: DictConfig, split: Split, model: torch.nn.Module, builder: GraphBuilder, journal: Path) -> Ranked:
     """Return a split's candidates in the model's order, and the seconds for each document.
 
     With stored vectors the time is that of re-ranking, without reading the documents once before it.

@@ -28,8 +28,10 @@ def test_halves_agree_in_the_right_document_alone(sort):
         assert int((right.input_ids != wrong.input_ids).sum()) == 1
         assert torch.equal(right.query_ids, wrong.query_ids)
     astray = [sum(word in ASTRAY for word in graph.input_ids.tolist()) for graph in graphs]
-    assert all(sort.distractors <= found <= sort.distractors + 2 for found in astray) if sort.distractors else not any(
-        astray
+    assert (
+        all(sort.distractors <= found <= sort.distractors + 2 for found in astray)
+        if sort.distractors
+        else not any(astray)
     )
 
 

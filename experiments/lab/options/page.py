@@ -113,11 +113,7 @@ def group_lines(command: str) -> str:
 def help_lines(command: str) -> str:
     """Return a line for each option of a command, as --help shows it; recipes and arguments are on the page."""
     rows = [row for row in rows_of(COMMANDS[command]) if row[0].split(".")[0] not in ("recipe", "table", "levels")]
-    return "\n".join(
-        f"  {name:30} {option.about} ({words(option)})"
-        for name, option in rows
-        if "[" not in name
-    )
+    return "\n".join(f"  {name:30} {option.about} ({words(option)})" for name, option in rows if "[" not in name)
 
 
 def register_help() -> None:

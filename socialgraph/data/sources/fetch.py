@@ -70,8 +70,7 @@ def unpack(source: Source, archive: Path, folder: Path) -> None:
 
 def _is_read(path: PurePosixPath, patterns: tuple[str, ...]) -> bool:
     return ".." not in path.parts and any(
-        len(PurePosixPath(pattern).parts) == len(path.parts) and fnmatchcase(str(path), pattern)
-        for pattern in patterns
+        len(PurePosixPath(pattern).parts) == len(path.parts) and fnmatchcase(str(path), pattern) for pattern in patterns
     )
 
 

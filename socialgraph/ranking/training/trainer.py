@@ -91,9 +91,7 @@ class RankingTrainer(Trainer):
         self.takes_objective = "objective" in inspect.signature(model.forward).parameters
         self.folder = Path(arguments.output_dir)
         self.saves = arguments.save_strategy != "no"
-        processes.run_in_first(
-            lambda: check_room(self.folder, checkpoint_bytes(model, arguments) if self.saves else 0)
-        )
+        processes.run_in_first(lambda: check_room(self.folder, checkpoint_bytes(model, arguments) if self.saves else 0))
         self.made_with: dict[str, Any] = {}  # the settings, once a training with checkpoints begins
         roomy = RoomyCollator(collator)
         measured = None if dev is None else list(dev.split.queries)
