@@ -91,7 +91,7 @@ def test_figure6(tales, tmp_path, run):
         write(row, 0, ranks[row])
     write("ours", 1, (2, 2, 2))
     typed = [*tales, "--results", str(tmp_path / "results"), "--measure", "RR@100", "--bounds", "64"]
-    run("figure6", *typed, "--rows", "ours,theirs")
+    run("figure6", "data.splits.test=[test]", *typed, "--rows", "ours,theirs")
     short, long = drawn(tmp_path, "figure6")["buckets"]
     assert short["queries"] == ["q-otter"]
     assert short["means"] == pytest.approx({"ours $": (1 + 1 / 2) / 2, "theirs $": 1 / 3})
@@ -117,6 +117,10 @@ def test_refusals_take_one_line(tales, tmp_path, run):
         run("figure5", *tales, "~edges.patterns.dynamic_centrality", "--sparsity", "1.5")
     with pytest.raises(SystemExit, match=r"^error: --output must end in .png, .svg or .pdf, got x.gif"):
         run("figure4", "document_length=-1", "--output", "x.gif")  # which only composing would find
+    with pytest.raises(SystemExit, match=r"^error: data.splits.test must be one split here, got dev, test$"):
+        run("figure6", *tales, "data.splits.test=[dev,test]")
+    with pytest.raises(SystemExit, match=r"^error: no option is called rows; there are: measures, (?!.*\brows\b)"):
+        run("figure6", "rows=ours")  # an option of run.py; figures.py has --rows
 
 
 def test_edges_without_patterns_are_refused(tales, run):

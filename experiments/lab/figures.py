@@ -17,7 +17,7 @@ from lab.comparison import per_query
 from lab.files import file_name, write_figure, write_json
 from lab.plan import composed
 from lab.store import Store, versions
-from lab.task import made, read_texts, whole_texts
+from lab.task import made, read_texts, test_split, whole_texts
 from socialgraph.data import Collection, GraphBuilder, TermStatistics, Tokens, WeightCache
 from socialgraph.data.collection import hash_fraction
 from socialgraph.edges import SocialEdges
@@ -110,7 +110,7 @@ def printed_medians(sizes: dict[str, dict[float, list[list[int]]]], k: int, docu
 def draw_figure6(chosen: argparse.Namespace) -> Drawn:
     """Measure finished rows and draw them by the length of what was to be found."""
     config = configured(chosen.overrides)
-    collection, split = made(config.data.collection, "data.collection", Collection), config.data.splits.test
+    collection, split = made(config.data.collection, "data.collection", Collection), test_split(config.data)
     qrels = collection[split].qrels
     store = Store(chosen.results / file_name(config.data.label) / file_name(split))
     measures: dict[str, dict[str, float]] = {}
@@ -179,7 +179,8 @@ def relevant_pairs(collection: Collection, config: DictConfig, tokens: Tokens) -
     Raises:
         InputError: there is none.
     """
-    split = collection[config.data.splits.test]
+    name = test_split(config.data)
+    split = collection[name]
     first: dict[str, str] = {}  # document -> query
     for query in sorted(split.queries, key=hash_fraction):
         for document in split.relevant(query):
@@ -192,7 +193,7 @@ def relevant_pairs(collection: Collection, config: DictConfig, tokens: Tokens) -
     ]
     if not pairs:
         raise InputError(
-            f"no relevant document of {collection.name}, split {config.data.splits.test}, has "
+            f"no relevant document of {collection.name}, split {name}, has "
             f"{tokens.max_document_length} word pieces: choose a smaller document_length"
         )
     return pairs

@@ -87,11 +87,11 @@ def no_option(name: str, command: str, there: Sequence[str] = ()) -> str:
     arguments = group.endswith(".arguments")  # of the training library, where nothing need be set
     if name in known and arguments:
         return f"{name} is not set: type +{name}=..."
-    if name in known:
+    if name in known and group:
         return f"{name} is an option of another file of {group}: choose one with {group}=..."
     if not known or arguments:
         near = suggestion(last, there, f"{group}.")
         hint = f"{near} Otherwise, " if near.startswith("did") else ""
         where = "where a class of your own, a table or the training library takes it, type"
         return f"no option is called {name}; {hint}{where} +{name}=..."
-    return unknown(name, known)
+    return unknown(name, [one for one in known if one != name])  # of another command that has the same options

@@ -24,7 +24,7 @@ from lab.options import groups
 from lab.options.kinds import check_config
 from lab.overrides import latest, subject
 from lab.store import Store
-from lab.task import test_splits
+from lab.task import test_split
 from socialgraph.errors import OptionError
 from socialgraph.ranker.files import tables
 from socialgraph.ranking.identity import LOGGING
@@ -103,17 +103,15 @@ def named_run(
         options: others of a run.
 
     Raises:
-        OptionError: several test splits, which a table or study takes.
+        OptionError: several test splits, which a study alone takes.
     """
-    split, *others = test_splits(config.data)
-    if others:
-        raise OptionError(f"data.splits.test must be one split here, got {', '.join([split, *others])}")
+    split = test_split(config.data)
     return Run(row, config.seed, config, {split: folder}, {split: depends_on or identity(config)}, **options)
 
 
-def results_folder(config: DictConfig, split: str | None = None) -> Path:
-    """Return the folder of a collection's and split's results; without a split that of the test split."""
-    return Path(config.results) / file_name(config.data.label) / file_name(split or config.data.splits.test)
+def results_folder(config: DictConfig) -> Path:
+    """Return the folder of the results of a collection's test split."""
+    return Path(config.results) / file_name(config.data.label) / file_name(test_split(config.data))
 
 
 def identity(config: DictConfig, split: str | None = None) -> dict[str, Any]:
@@ -121,7 +119,7 @@ def identity(config: DictConfig, split: str | None = None) -> dict[str, Any]:
 
     Args:
         config: of the run.
-        split: the one of several test splits that it is about.
+        split: the one of several test splits that it is about; None: there is one.
     """
     whole: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]
     kept = {
@@ -134,8 +132,7 @@ def identity(config: DictConfig, split: str | None = None) -> dict[str, Any]:
         for how in LOGGING:
             part.get("arguments", {}).pop(how, None)
     kept["data"].pop("label")
-    names = test_splits(config.data) if split is None else [split]
-    kept["data"]["splits"]["test"] = names[0] if len(names) == 1 else names  # [one], and a number, are that one
+    kept["data"]["splits"]["test"] = test_split(config.data) if split is None else split
     return kept
 
 

@@ -139,6 +139,18 @@ def test_splits(data: DictConfig) -> list[str]:
     return [str(names)] if isinstance(names, str | int) else list(map(str, names))
 
 
+def test_split(data: DictConfig) -> str:
+    """Return the name of the split that is ranked at the end, where there must be one.
+
+    Raises:
+        OptionError: there are several.
+    """
+    split, *others = test_splits(data)
+    if others:
+        raise OptionError(f"data.splits.test must be one split here, got {', '.join([split, *others])}")
+    return split
+
+
 def sampled(
     split: Split, amount: int | None, depth: int, answerable: bool = False, skipped: int = 0
 ) -> Split:  # fmt: skip
