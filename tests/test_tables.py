@@ -151,7 +151,7 @@ def test_a_test_split_is_the_same_however_it_is_typed(hydra, typed):
     assert isinstance(one["data"]["splits"]["test"], str)
 
 
-@pytest.mark.parametrize("table", ["table1", "table2"])
+@pytest.mark.parametrize("table", ["table1", "table2", "whole-documents"])
 @pytest.mark.parametrize("size", ["cpu", "gpu"])
 def test_every_row_is_something_to_type(hydra, table, size):
     config = compose("table", [f"table={table}", f"size={size}"])
@@ -166,7 +166,7 @@ def test_every_row_is_something_to_type(hydra, table, size):
             assert one["recipe"] not in seen, f"{row} is the same as another row"
             seen.append(one["recipe"])
             assert len(entry.get("paper") or config.table.paper) == len(config.table.paper)
-    assert len(seen) == {"table1": 28, "table2": 9}[table]
+    assert len(seen) == {"table1": 28, "table2": 9, "whole-documents": 9}[table]
     assert all(one.to in str(config.table.groups) for one in config.table.differences)
 
 

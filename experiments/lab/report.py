@@ -11,7 +11,7 @@ import io
 import logging
 import re
 from collections.abc import Iterable, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
@@ -97,8 +97,8 @@ class Report:
 
     def __init__(self, of: Comparison, about: str = "", beside: Sequence[Column] = ()) -> None:
         self.of, self.lines, self.about = of, of.lines, about
-        self.columns = [column for name in of.config.report.columns for column in COLUMNS[name](of)] if of.lines else []
-        self.columns += beside
+        self.declared = {name: COLUMNS[name](of) for name in of.config.report.columns} if of.lines else {}
+        self.columns = [*chain.from_iterable(self.declared.values()), *beside]
         self.on_page = [column for column in self.columns if column.where != "csv"]
 
     def notes(self) -> str:
@@ -110,7 +110,7 @@ class Report:
             if self.of.to in self.of.by_name
             else f"Nothing is tested: the table has no row {to} (report.significance.to)."
         )
-        notes = (NOTES[name] for name in self.of.config.report.columns if name in NOTES)
+        notes = (NOTES[name] for name, columns in self.declared.items() if columns and name in NOTES)
         return " ".join([self.about, daggers, *notes])
 
     def markdown(self) -> str:

@@ -96,7 +96,7 @@ class Entry(Group):
 
 
 class Table(Group):
-    """A table of the paper (table=table1 or table2)."""
+    """A table: rows and what papers print of them (table=table1 or table2, the Socialformer paper's)."""
 
     name = Name, "of its files"
     differences = list[Difference] | None, "as report.differences"
