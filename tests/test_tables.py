@@ -3,6 +3,7 @@
 import csv
 import json
 import zipfile
+from dataclasses import replace
 
 import pytest
 from commands import call, configured, times, typed_for_tales, write_tales
@@ -142,6 +143,11 @@ def test_seeds_are_averaged_query_by_query_and_significance_is_marked(hydra):
     cells = [cell.strip() for cell in Report(comparison).markdown().splitlines()[-3].split("|")[4:13]]
     assert cells[:4] == ["0.8750 ± 0.0354 †", "0.8750 ± 0.0354", "0.8750 ± 0.0354", "0.8750 ± 0.0354 †"]
     assert cells[4:] == ["+337.50", "5.0", "60", "0.6000", "-"]
+    # a note stands where its column has something
+    printed = "The columns of the paper are its own"
+    assert printed in Report(comparison).notes()
+    own = [replace(line, row=replace(line.row, beside={})) for line in comparison.lines]
+    assert printed not in Report(Comparison(config, own)).notes()
 
 
 @pytest.mark.parametrize("typed", ["[test]", "2019"])
