@@ -10,9 +10,7 @@ from typing import Any
 
 import torch
 from omegaconf import DictConfig, OmegaConf
-from torch.utils.data import Subset
 
-from lab.files import file_name
 from lab.options.classes import check_arguments, check_parts
 from lab.outcome import Ranked
 from lab.task import Task, read_texts
@@ -24,6 +22,7 @@ from socialgraph.edges import SocialEdges
 from socialgraph.edges.sampler_laws import checked_edges
 from socialgraph.errors import OptionError, is_own
 from socialgraph.ranker import Ranker
+from socialgraph.ranker.training import train_stages
 from socialgraph.ranking import processes
 from socialgraph.ranking.journal import finished as finished_batches
 from socialgraph.ranking.training.checkpoints import last_whole, step
@@ -157,24 +156,18 @@ def train(
     config: DictConfig, model: torch.nn.Module, builder: GraphBuilder, groups: TrainingGroups, folder: Path
 ) -> Training:
     """Train the model, stage by stage where the recipe has stages; checkpoints go to the folder."""
-    recipe = config.recipe
-    history: list[dict[str, Any]] = []
-    arguments = OmegaConf.to_container(config.trainer.arguments) | OmegaConf.to_container(recipe.training.arguments)
-    seconds = 0.0
-    for stage, part in stages(recipe.stages, len(groups)):
-        place, start = folder / file_name(stage) if stage else folder, time.perf_counter()
-        before = last_whole(place)
-        enter(model, stage)
-        lines = ranking.train(
-            model, builder, Subset(groups, part), place,
-            loss=recipe.training.loss, head_learning_rate=recipe.training.head_learning_rate, resume=True,
-            bf16=bf16(config), use_cpu=builder.device.type == "cpu", seed=config.seed,
-            save_strategy="steps" if config.trainer.save_every else "no", save_steps=config.trainer.save_every or 1,
-            **divided(arguments, processes.count()),
-        )  # fmt: skip
-        history += [{"stage": stage, **line} if stage else line for line in lines]
-        seconds += whole_time(time.perf_counter() - start, 0 if before is None else step(before), lines[-1]["step"])
-    return Training(history, seconds)
+    recipe: dict[str, Any] = OmegaConf.to_container(config.recipe, resolve=True)  # type: ignore[assignment]
+    arguments = OmegaConf.to_container(config.trainer.arguments) | recipe["training"]["arguments"]
+    places = [folder / (stage or "") for stage, _ in stages(recipe["stages"], len(groups))]
+    before = sum(step(checkpoint) for checkpoint in map(last_whole, places) if checkpoint is not None)
+    start = time.perf_counter()
+    log = train_stages(
+        model, builder, groups, folder, recipe,
+        resume=True, bf16=bf16(config), use_cpu=builder.device.type == "cpu", seed=config.seed,
+        save_strategy="steps" if config.trainer.save_every else "no", save_steps=config.trainer.save_every or 1,
+        **divided(arguments, processes.count()),
+    )  # fmt: skip
+    return Training(log, whole_time(time.perf_counter() - start, before, steps_taken(log)))
 
 
 def whole_time(seconds: float, first: int, last: int) -> float:

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 from torch.utils.data import Subset
 
 from socialgraph import ranking
-from socialgraph.data import Collection, TrainingGroups
+from socialgraph.data import Collection, GraphBuilder, TrainingGroups
 from socialgraph.errors import OptionError
 from socialgraph.recipes.stages import enter, stages, steps_taken
 
@@ -46,23 +47,41 @@ def fit(
     split = collection["train"]
     drawn = TrainingGroups(split, groups or len(split.queries), negatives, seed)
     builder = ranker.count(collection).builder(collection)
-    log: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() if folder is None else nullcontext(folder) as place:
-        for stage, part in stages(ranker.recipe["stages"], len(drawn)):
-            enter(ranker.model, stage)
-            lines = ranking.train(
-                ranker.model, builder, Subset(drawn, part), Path(place) / (stage or ""),  # type: ignore[arg-type]
-                loss=training["loss"], head_learning_rate=training["head_learning_rate"],
-                resume=folder is not None, dev=dev, seed=seed, use_cpu=ranker.device.type == "cpu",
-                **{**training["arguments"], **options},
-            )  # fmt: skip
-            log += [{"stage": stage, **line} for line in lines]
+        own = {"resume": folder is not None, "dev": dev, "seed": seed, "use_cpu": ranker.device.type == "cpu"}
+        log = train_stages(ranker.model, builder, drawn, Path(place), ranker.recipe, **own, **options)
     ranker.model.eval()
     ranker.history = {"training": {  # measures, if there were any, were of other weights
         "collection": collection.name, "queries": len(drawn.query_ids), "groups": len(drawn), "negatives": negatives,
         "loss": training["loss"], "options": {name: str(value) for name, value in options.items()},
         "steps": steps_taken(log),
     }}  # fmt: skip
+
+
+def train_stages(
+    model: torch.nn.Module, builder: GraphBuilder, groups: TrainingGroups, folder: Path, recipe: Mapping[str, Any],
+    **options: Any,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Train a model as its recipe says, stage after stage, each in a folder of its own; return the log of all.
+
+    Args:
+        model: what learns.
+        builder: builds its graphs.
+        groups: divided among the stages.
+        folder: where checkpoints go.
+        recipe: its values.
+        options: of :func:`socialgraph.ranking.train`, over the recipe's arguments.
+    """
+    training, log = recipe["training"], list[dict[str, Any]]()
+    kept = {name: training[name] for name in ("loss", "head_learning_rate")}
+    for stage, part in stages(recipe["stages"], len(groups)):
+        enter(model, stage)
+        lines = ranking.train(
+            model, builder, Subset(groups, part), folder / (stage or ""),  # type: ignore[arg-type]
+            **kept, **{**training["arguments"], **options},
+        )  # fmt: skip
+        log += [{"stage": stage, **line} if stage else line for line in lines]
+    return log
 
 
 def evaluate(

@@ -22,7 +22,8 @@ RIGHT = {
         "~edges.patterns +edges.patterns={own:{_target_:m.C}}",
     ],
     "table": [
-        "", "table=table2", "table=whole-documents", "table=table2 size=gpu", "table=table2 rows=[parade,socialformer-edge] seeds=[0,1,2]",
+        "", "table=whole-documents", "table=table2", "table=table2 size=gpu",
+        "table=table2 rows=[parade,socialformer-edge] seeds=[0,1,2]",
         "size=gpu model.backbone=bert-base-uncased", "size.short=64 size.long=128 trainer.groups=4", "pack=true",
         "training.loss=hinge edges.sparsity=0.95 data.queries.test=10 trainer.arguments.learning_rate=1e-5",
     ],
