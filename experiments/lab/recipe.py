@@ -22,7 +22,7 @@ from socialgraph.edges import SocialEdges
 from socialgraph.edges.sampler_laws import checked_edges
 from socialgraph.errors import OptionError, is_own
 from socialgraph.ranker import Ranker
-from socialgraph.ranker.training import train_stages
+from socialgraph.ranker.training import record, train_stages
 from socialgraph.ranking import processes
 from socialgraph.ranking.journal import finished as finished_batches
 from socialgraph.ranking.training.checkpoints import last_whole, step
@@ -64,11 +64,7 @@ class Recipe:
         """Return the trained model with all that it needs to rank texts."""
         values = {**self.values, "name": self.name, "query_length": config.query_length, "seed": config.seed}
         arguments = OmegaConf.to_container(config.trainer.arguments) | self.values["training"]["arguments"]
-        trained = {
-            "collection": task.collection.name, "queries": len(groups.query_ids), "groups": len(groups),
-            "negatives": groups.negatives, "loss": self.values["training"]["loss"],
-            "options": {name: str(value) for name, value in arguments.items()}, "steps": steps_taken(log),
-        }  # fmt: skip
+        trained = record(task.collection, groups, self.values["training"]["loss"], arguments, log)
         return Ranker(values, self.parts, model, builder.tokens, builder.statistics, {"training": trained})
 
     @property

@@ -51,11 +51,8 @@ def fit(
         own = {"resume": folder is not None, "dev": dev, "seed": seed, "use_cpu": ranker.device.type == "cpu"}
         log = train_stages(ranker.model, builder, drawn, Path(place), ranker.recipe, **own, **options)
     ranker.model.eval()
-    ranker.history = {"training": {  # measures, if there were any, were of other weights
-        "collection": collection.name, "queries": len(drawn.query_ids), "groups": len(drawn), "negatives": negatives,
-        "loss": training["loss"], "options": {name: str(value) for name, value in options.items()},
-        "steps": steps_taken(log),
-    }}  # fmt: skip
+    # measures, if there were any, were of other weights
+    ranker.history = {"training": record(collection, drawn, training["loss"], options, log)}
 
 
 def train_stages(
@@ -82,6 +79,17 @@ def train_stages(
         )  # fmt: skip
         log += [{"stage": stage, **line} if stage else line for line in lines]
     return log
+
+
+def record(
+    collection: Collection, groups: TrainingGroups, loss: str, options: Mapping[str, Any], log: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """Return what the model card tells of a training."""
+    return {
+        "collection": collection.name, "queries": len(groups.query_ids), "groups": len(groups),
+        "negatives": groups.negatives, "loss": loss,
+        "options": {name: str(value) for name, value in options.items()}, "steps": steps_taken(log),
+    }  # fmt: skip
 
 
 def evaluate(
