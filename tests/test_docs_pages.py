@@ -180,7 +180,8 @@ def test_the_readme(workplace):
     names, _ = follow(ROOT / "README.md", workplace)
     ranking = names["ranker"].rank("copy a file with its permissions", names["texts"])
     assert [place for place, _ in ranking] == [1, 0]
-    circles, leaders = names["FirstWords"]()(None, torch.tensor([0] * 40 + [2] * 5 + [3]), 5)
+    first_words = importlib.import_module("my_module").FirstWords()
+    circles, leaders = first_words(None, torch.tensor([0] * 40 + [2] * 5 + [3]), 5)
     assert circles.tolist() == [[*range(32), *range(40, 46)], [0] * 32 + [1] * 5 + [2]]
     assert leaders.tolist() == [0, 40, 45]
 
