@@ -14,8 +14,7 @@ EXAMPLES = """\
   python experiments/difference.py experiments/results/wtq/test socialformer-edge parade
   python experiments/difference.py experiments/results/wtq/test random-edges socialformer-edge --seeds 0 \\
       --also experiments/results/fairytale/test           (the queries of both)
-  python experiments/difference.py experiments/results/fairytale/test/confirm \\
-      untrained-whole-pages-and-first-passages untrained-random-whole-pages-and-first-passages \\
+  python experiments/difference.py experiments/results/whole-documents/fairytale/test far-circles far-random-friends \\
       --evidence ~/.cache/socialgraph/collections/fairytale --bounds 1024
   python experiments/difference.py experiments/results/wtq/test maxp bm25 --mixed    (the first one mixed with BM25)"""
 
