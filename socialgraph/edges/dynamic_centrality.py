@@ -13,7 +13,7 @@ from torch_geometric.utils import cumsum, scatter
 from socialgraph.backbone import has_bfloat16, load_bert, special_tokens
 from socialgraph.edges.layout import documents, positions
 from socialgraph.edges.pattern import Centrality
-from socialgraph.errors import OptionError
+from socialgraph.errors import OptionError, check_choice
 
 MODES = ("attention", "cosine")
 
@@ -52,8 +52,7 @@ class DynamicCentrality(Centrality):
         self, backbone: str = "minilm", mode: str = "attention", top: int = 512, bf16: bool | Literal["auto"] = False
     ) -> None:
         super().__init__()
-        if mode not in MODES:
-            raise OptionError(f"mode must be one of {', '.join(MODES)}, got {mode!r}")
+        check_choice("mode", mode, MODES)
         if top < 1:
             raise OptionError(f"top must be at least 1, got {top}")
         if not isinstance(bf16, bool) and bf16 != "auto":

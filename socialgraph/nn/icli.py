@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 from torch_geometric.utils import scatter
 
 from socialgraph.data.graph import circle_score
-from socialgraph.errors import OptionError
+from socialgraph.errors import OptionError, check_choice
 from socialgraph.nn.bi_encoder import PassageVectors, QueryVectors
 from socialgraph.nn.hub_ranker import Objective
 from socialgraph.nn.late_interaction import LateInteraction, max_similarity, vector_layer
@@ -50,8 +50,7 @@ class ICLI(LateInteraction):
 
     def __init__(self, select: str = "dot", passages: int = 4, **late: Any) -> None:
         super().__init__(**late)
-        if select not in SELECTS:
-            raise OptionError(f"select must be one of {', '.join(SELECTS)}, got {select!r}")
+        check_choice("select", select, SELECTS)
         if passages < 1:
             raise OptionError(f"passages must be at least 1, got {passages}")
         self.select = select

@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 from torch_geometric.utils import to_dense_batch
 
 from socialgraph.data.graph import circle_document
-from socialgraph.errors import OptionError
+from socialgraph.errors import OptionError, check_choice
 from socialgraph.nn.bert_conv import BertConv
 from socialgraph.nn.bert_ranker import BertRanker, score_layer
 from socialgraph.nn.hub_ranker import Objective
@@ -177,8 +177,7 @@ class ESM(torch.nn.Module):
 
     def __init__(self, width: int, kernels: int = 11, conv_width: int = 3, exact: str = "words") -> None:
         super().__init__()
-        if exact not in EXACT:
-            raise OptionError(f"exact must be one of {', '.join(EXACT)}, got {exact!r}")
+        check_choice("exact", exact, EXACT)
         if kernels < 2:
             raise OptionError(f"kernels must be at least 2, got {kernels}")
         if conv_width < 1:
