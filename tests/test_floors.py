@@ -8,10 +8,10 @@ import socialgraph
 PACKAGE = Path(socialgraph.__file__).parent
 #: folder -> what it may import of this package
 MAY_IMPORT = {
-    "edges": {"errors", "described", "backbone", "query_match"},
-    "partition": {"errors", "described", "query_match"},
+    "edges": {"errors", "described", "backbone", "query_match", "ranks"},
+    "partition": {"errors", "described", "query_match", "ranks"},
     "data": {"errors", "backbone", "edges", "partition"},
-    "nn": {"errors", "backbone", "model_files", "data"},
+    "nn": {"errors", "backbone", "model_files", "data", "ranks"},
     "ranking": {"errors", "backbone", "data", "edges", "partition", "nn"},
     "inspect": {"errors", "backbone", "query_match", "data", "edges", "partition", "nn", "recipes"},
     "testing": {"errors", "data", "edges", "partition", "nn", "inspect"},

@@ -14,6 +14,7 @@ from socialgraph.backbone import has_bfloat16, load_bert, special_tokens
 from socialgraph.edges.layout import documents, positions
 from socialgraph.edges.pattern import Centrality
 from socialgraph.errors import OptionError, check_choice
+from socialgraph.ranks import ranks
 
 MODES = ("attention", "cosine")
 
@@ -86,7 +87,7 @@ class DynamicCentrality(Centrality):
         if self.mode == "cosine" or cosine.numel() == 0:
             return cosine
         room = self.bert.config.max_position_embeddings - 3 - graph.query_length
-        best = most_relevant(cosine, batch, ptr, room.clamp(max=self.top))
+        best = (ranks(cosine, batch) < room.clamp(max=self.top)[batch]).nonzero().flatten()
         if best.numel() == 0:
             return cosine
         attention = self.attention(graph, best, batch, ptr)
@@ -132,10 +133,3 @@ class DynamicCentrality(Centrality):
         logits = torch.einsum("bhd,bshd->bhs", query.float(), keys.float()) / width**0.5
         attention = logits.masked_fill(~inside[:, None], -torch.inf).softmax(-1).mean(1)
         return attention[row[batch[best]], place]
-
-
-def most_relevant(weight: Tensor, batch: Tensor, ptr: Tensor, amount: Tensor) -> Tensor:
-    """Return the nodes with the ``amount [B]`` highest weights of each document, sorted; ties to the lower id."""
-    order = torch.argsort(weight, descending=True, stable=True)
-    order = order[torch.argsort(batch[order], stable=True)]
-    return order[positions(batch, ptr) < amount[batch]].sort().values

@@ -14,7 +14,7 @@ from socialgraph.errors import OptionError, check_choice
 from socialgraph.nn.bi_encoder import PassageVectors, QueryVectors
 from socialgraph.nn.hub_ranker import Objective
 from socialgraph.nn.late_interaction import LateInteraction, max_similarity, vector_layer
-from socialgraph.nn.selection import ranks
+from socialgraph.ranks import ranks
 
 SELECTS = ("dot", "bm25")
 

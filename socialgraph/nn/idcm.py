@@ -16,8 +16,9 @@ from socialgraph.errors import OptionError, check_choice
 from socialgraph.nn.bert_conv import BertConv
 from socialgraph.nn.bert_ranker import BertRanker, score_layer
 from socialgraph.nn.hub_ranker import Objective
-from socialgraph.nn.selection import best, ranks, select
+from socialgraph.nn.selection import best, select
 from socialgraph.nn.sequences import circle_sequences
+from socialgraph.ranks import ranks
 
 #: what the kernel of exact matches reads, and how wide it is on words (K-NRM)
 EXACT = ("words", "states")

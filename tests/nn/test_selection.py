@@ -8,8 +8,9 @@ from torch_geometric.data import Batch
 from socialgraph.data.graph import circle_document, circle_score, circle_size, rate
 from socialgraph.errors import InputError
 from socialgraph.nn import circle_sequences
-from socialgraph.nn.selection import best, fitting, join, ranks, select, text_room, truncate
+from socialgraph.nn.selection import best, fitting, join, select, text_room, truncate
 from socialgraph.partition import Windows
+from socialgraph.ranks import ranks
 
 DOCUMENT = torch.tensor([0, 0, 0, 2, 2, 2, 2, 3])  # document 1 has no circle
 SCORE = torch.tensor([1.0, 3.0, 2.0, 5.0, 7.0, 7.0, 5.0, 0.0])
