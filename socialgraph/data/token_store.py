@@ -187,9 +187,6 @@ class TokenStore:
             bar.update(len(size))
         return frequency
 
-    def __contains__(self, doc_id: str) -> bool:
-        return bool(self.find([doc_id])[0] >= 0)
-
     def __len__(self) -> int:
         return int(self._keys.size)
 

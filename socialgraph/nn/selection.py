@@ -34,17 +34,14 @@ def text_room(graph: Data, length: int) -> Tensor:
     return room
 
 
-def best(score: Tensor, document: Tensor, amount: int, always_first: bool = False) -> Tensor:
+def best(score: Tensor, document: Tensor, amount: int) -> Tensor:
     """Return which circles are the ``amount`` best of their document, ``[C]`` bool; ties go to the first.
 
     Args:
         score: of each circle, ``[C]``.
         document: of each circle, sorted, ``[C]``.
         amount: how many circles of each document; one with fewer keeps all.
-        always_first: each document's first circle is among them, whatever its score.
     """
-    if always_first:
-        score = score.masked_fill(places(document) == 0, torch.inf)
     return ranks(score, document) < amount
 
 
