@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
+from socialgraph.data.batches import batches
 from socialgraph.data.builder import GraphBuilder
 from socialgraph.data.collection import first_ids
 from socialgraph.data.collection import identity as collection_identity
@@ -26,7 +27,7 @@ from socialgraph.ranking import processes
 from socialgraph.ranking.identity import digest, identity_of
 from socialgraph.ranking.journal import Journal, writing
 from socialgraph.ranking.memory import Halving
-from socialgraph.ranking.rerank import batches, warn_of_empty
+from socialgraph.ranking.rerank import warn_of_empty
 from socialgraph.ranking.vectors.growing_store import growing_store
 from socialgraph.ranking.vectors.vector_store import VERSION, VectorStore, cutting
 
