@@ -17,7 +17,6 @@ from socialgraph.nn.bert_conv import BertConv
 from socialgraph.nn.bert_ranker import BertRanker, score_layer
 from socialgraph.nn.hub_ranker import Objective
 from socialgraph.nn.selection import best, select
-from socialgraph.nn.sequences import circle_sequences
 from socialgraph.ranks import ranks
 
 #: what the kernel of exact matches reads, and how wide it is on words (K-NRM)
@@ -105,9 +104,7 @@ class IDCM(BertRanker):
 
     def judge(self, graph: Data) -> Tensor:
         """Return BERT's score of each chunk, read with the query, ``[C]``."""
-        sequences = circle_sequences(graph, self.cls_token_id, self.sep_token_id, leader="cls")
-        score: Tensor = self.score(self.leaders(sequences))
-        return score.squeeze(-1).float()
+        return self.circle_scores(graph).float()
 
     def promise(self, graph: Data) -> Tensor:
         """Return the small model's score of each chunk, ``[C]``. BERT's embeddings get no gradient from it."""

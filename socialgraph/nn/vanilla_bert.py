@@ -12,7 +12,6 @@ from socialgraph.errors import OptionError
 from socialgraph.nn.bert_conv import BertConv
 from socialgraph.nn.bert_ranker import BertRanker, score_layer
 from socialgraph.nn.selection import first, text_room, truncate
-from socialgraph.nn.sequences import circle_sequences
 
 
 class VanillaBERT(BertRanker):
@@ -60,9 +59,3 @@ class VanillaBERT(BertRanker):
     def room(self, graph: Data) -> Tensor:
         """Return how many tokens of text are read, ``[B]``."""
         return text_room(graph, min(self.length, self.max_positions))
-
-    def circle_scores(self, graph: Data) -> Tensor:
-        """Return the score of each circle, ``[C]``."""
-        sequences = circle_sequences(graph, self.cls_token_id, self.sep_token_id, leader="cls")
-        score: Tensor = self.score(self.leaders(sequences))
-        return score.squeeze(-1)
