@@ -80,6 +80,7 @@ class BertRanker(HubRanker):
             raise OptionError(f"attention must be one of {names}, or None, got {attention!r}")
         self.cls_token_id = cls_token_id
         self.sep_token_id = sep_token_id
+        self.hidden_size = hidden_size
         self.backbone = backbone
         self.attention = attention
         self.stage = self.stages[-1]

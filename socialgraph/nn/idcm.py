@@ -13,7 +13,6 @@ from torch_geometric.utils import to_dense_batch
 
 from socialgraph.data.graph import circle_document
 from socialgraph.errors import OptionError, check_choice
-from socialgraph.nn.bert_conv import BertConv
 from socialgraph.nn.bert_ranker import BertRanker, score_layer
 from socialgraph.nn.hub_ranker import Objective
 from socialgraph.nn.selection import best, select
@@ -64,10 +63,9 @@ class IDCM(BertRanker):
         super().__init__(**bert)
         if chunks < 1:
             raise OptionError(f"chunks must be at least 1, got {chunks}")
-        layer: BertConv = self.layers[0]  # type: ignore[assignment]
         self.chunks = chunks
-        self.esm = ESM(layer.hidden_size, kernels, conv_width, exact)
-        self.score = score_layer(layer.hidden_size)
+        self.esm = ESM(self.hidden_size, kernels, conv_width, exact)
+        self.score = score_layer(self.hidden_size)
         self.weights = torch.nn.Parameter(torch.ones(chunks))
 
     def forward(self, graph: Data, objective: Objective | None = None) -> Tensor:

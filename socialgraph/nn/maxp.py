@@ -10,7 +10,6 @@ from torch_geometric.data import Data
 from torch_geometric.utils import scatter
 
 from socialgraph.data.graph import circle_document
-from socialgraph.nn.bert_conv import BertConv
 from socialgraph.nn.bert_ranker import BertRanker, score_layer
 
 
@@ -28,8 +27,7 @@ class MaxP(BertRanker):
 
     def __init__(self, **bert: Any) -> None:
         super().__init__(**bert)
-        layer: BertConv = self.layers[0]  # type: ignore[assignment]
-        self.score = score_layer(layer.hidden_size)
+        self.score = score_layer(self.hidden_size)
 
     def scores(self, graph: Data) -> Tensor:
         """Return the score of each document, ``[B]``; without a passage it is the linear layer's bias.

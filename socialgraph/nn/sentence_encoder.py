@@ -14,7 +14,6 @@ from torch_geometric.utils import segment
 from socialgraph.backbone import optional_file
 from socialgraph.errors import CheckpointError, check_choice
 from socialgraph.model_files import read_json, read_json_list
-from socialgraph.nn.bert_conv import BertConv
 from socialgraph.nn.bi_encoder import BiEncoder, PassageVectors, QueryVectors
 from socialgraph.nn.sequences import Sequences, bare_query_sequences, passage_sequences
 
@@ -55,8 +54,7 @@ class SentenceEncoder(BiEncoder):
         check_choice("readout", readout, READOUTS)
         self.pooling = pooling
         self.readout = readout
-        layer: BertConv = self.layers[0]  # type: ignore[assignment]
-        self.token_size = layer.hidden_size
+        self.token_size = self.hidden_size
 
     @classmethod
     def backbone_options(cls, backbone: str) -> dict[str, Any]:

@@ -91,7 +91,7 @@ class Socialformer(BertRanker):
         if reads == "high" and not inter_shared:  # nothing reads what the last block makes of low and high states
             self.inter[-1].update.requires_grad_(False)
         self.readout = Readout(readout, layer)
-        self.score = score_layer(layer.hidden_size)
+        self.score = score_layer(self.hidden_size)
 
     def start(self) -> None:
         """Begin the readout's own state as BERT's [CLS]."""

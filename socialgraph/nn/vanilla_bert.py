@@ -9,7 +9,6 @@ from torch_geometric.data import Data
 
 from socialgraph.data.graph import circle_document
 from socialgraph.errors import OptionError
-from socialgraph.nn.bert_conv import BertConv
 from socialgraph.nn.bert_ranker import BertRanker, score_layer
 from socialgraph.nn.selection import first, text_room, truncate
 
@@ -38,9 +37,8 @@ class VanillaBERT(BertRanker):
         super().__init__(**bert)
         if length < 5:
             raise OptionError(f"length must hold [CLS] query [SEP] text [SEP], at least 5 tokens, got {length}")
-        layer: BertConv = self.layers[0]  # type: ignore[assignment]
         self.length = length
-        self.score = score_layer(layer.hidden_size)
+        self.score = score_layer(self.hidden_size)
 
     def scores(self, graph: Data) -> Tensor:
         """Return the score of each document, ``[B]``; without a circle it is the linear layer's bias.
