@@ -14,6 +14,7 @@ from torch_geometric.utils import to_dense_batch
 from socialgraph.data.graph import circle_document
 from socialgraph.errors import OptionError, check_choice
 from socialgraph.nn.bert_ranker import BertRanker, score_layer
+from socialgraph.nn.evaluating import evaluating
 from socialgraph.nn.hub_ranker import Objective
 from socialgraph.nn.selection import best, select
 from socialgraph.ranks import ranks
@@ -120,12 +121,8 @@ class IDCM(BertRanker):
 
     def _settled(self, graph: Data) -> Tensor:
         """Return BERT's scores as they are: without dropout and without gradient, ``[C]``."""
-        training = self.training
-        self.eval()
-        with torch.no_grad():
-            score = self.judge(graph)
-        self.train(training)
-        return score
+        with evaluating(self):
+            return self.judge(graph)
 
     def _ranked(self, score: Tensor, graph: Data, weights: Tensor) -> Tensor:
         """Return the weighted sum of the best scores of each document, ``[B]``."""
