@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import inspect
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,7 +31,8 @@ from socialgraph.inspect.given import layout, whole_lengths
 from socialgraph.inspect.leave_one_out import scores_without
 from socialgraph.inspect.networkx import node_weights
 from socialgraph.inspect.report import View, report
-from socialgraph.partition import Blocks, Partition, Windows, partition_resolver
+from socialgraph.partition import Blocks, Partition, Windows
+from socialgraph.partition.resolver import with_k
 from socialgraph.recipes.build import build
 from socialgraph.recipes.classes import imported
 from socialgraph.recipes.compose import compose_recipe
@@ -95,9 +95,7 @@ def partition(name: str, k: int) -> Partition:
     Raises:
         OptionError: there is none.
     """
-    kind: Any = own(name, Partition, option="--partition ") if "." in name else name
-    resolved = kind if isinstance(kind, type) else type(partition_resolver(name))
-    return partition_resolver(kind, **({"k": k} if "k" in inspect.signature(resolved).parameters else {}))
+    return with_k(own(name, Partition, option="--partition ") if "." in name else name, k)
 
 
 def edges_of(name: str | None, circles: Partition, sparsity: float | None, backbone: str) -> EdgeSampler:

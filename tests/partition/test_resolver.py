@@ -7,7 +7,7 @@ from graphs import HARD, random_graph
 
 from socialgraph.errors import OptionError
 from socialgraph.partition import EdgeCircles, NodeCircles, Partition, Windows, partition_resolver
-from socialgraph.partition.resolver import PARTITIONS
+from socialgraph.partition.resolver import PARTITIONS, with_k
 
 
 class Mine(Partition):
@@ -25,6 +25,14 @@ def test_names_classes_and_instances():
     assert partition_resolver(Mine, size=5).size == 5
     mine = NodeCircles()
     assert partition_resolver(mine) is mine
+
+
+def test_as_many_circles_as_asked_for_where_a_class_has_a_number():
+    assert with_k("edge", 3).k == with_k(EdgeCircles, 3).k == 3
+    assert with_k("edge", None).k == EdgeCircles().k
+    assert with_k(Mine, 5).size == 3
+    mine = NodeCircles()
+    assert with_k(mine, 3) is mine
 
 
 def test_an_unknown_name_is_refused():
