@@ -1,7 +1,8 @@
 """Data flows one way: no folder imports from a floor above it."""
 
-import ast
 from pathlib import Path
+
+from imports import imported
 
 import socialgraph
 
@@ -24,16 +25,7 @@ MAY_IMPORT = {
 
 def imported_rooms(file: Path) -> set[str]:
     """Return the top-level rooms of this package that a file imports."""
-    rooms = set()
-    for node in ast.walk(ast.parse(file.read_text())):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "socialgraph":
-            parts = node.module.split(".")
-            rooms |= {parts[1]} if len(parts) > 1 else {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.level:
-            raise AssertionError(f"{file}: imports are absolute here")
-        elif isinstance(node, ast.Import):
-            rooms |= {a.name.split(".")[1] for a in node.names if a.name.startswith("socialgraph.")}
-    return rooms
+    return {name.split(".")[1] for name in imported(file) if name.startswith("socialgraph.")}
 
 
 def test_every_arrow_points_down():
