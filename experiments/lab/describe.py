@@ -17,10 +17,10 @@ from lab.plan import Run
 from lab.recipe import Recipe
 from lab.task import Tasks
 from socialgraph.data import GraphBuilder, Split, WeightCache
+from socialgraph.data.batches import batches
 from socialgraph.data.collection import hash_fraction
 from socialgraph.edges import SocialEdges
 from socialgraph.inspect.describe import describe
-from socialgraph.ranking.rerank import batches
 
 #: a query's id and text, and a candidate's id
 Pair = tuple[str, str, str]

@@ -49,7 +49,7 @@ from socialgraph.data.files import (
     plain_file,
     raw_lines,
 )
-from socialgraph.data.trec import is_word, read_qrels, read_run
+from socialgraph.data.trec import is_unicode, is_word, read_qrels, read_run
 from socialgraph.errors import InputError, OutputError
 
 logger = logging.getLogger(__name__)
@@ -229,21 +229,13 @@ def _document(line: bytes, where: str) -> Document:
         if not isinstance(value, str):
             got = type(value).__name__ + ("" if isinstance(value, list | dict) else f" {str(value)[:40]!r}")
             raise InputError(f"{where}: {key!r} must be a string, got {got}")
-        if "\\u" in text and not _is_unicode(value):
+        if "\\u" in text and not is_unicode(value):
             raise InputError(f"{where}: {key!r} holds half of a surrogate pair, which is no character")
         values.append(value)
     doc_id, body, title = values
     if not is_word(doc_id):
         raise InputError(f"{where}: 'doc_id' must be one word without blanks, got {doc_id[:80]!r}")
     return Document(doc_id, body, title)
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _read_queries(file: Path) -> Queries:

@@ -38,11 +38,6 @@ class LRUCache:
         while self.used > self.size:
             self.used -= _size(self._kept.popitem(last=False)[1])
 
-    def clear(self) -> None:
-        """Forget everything."""
-        self._kept.clear()
-        self.used = 0
-
     def __len__(self) -> int:
         return len(self._kept)
 

@@ -21,6 +21,7 @@ from filelock import FileLock
 from torch import Tensor
 from tqdm import tqdm
 
+from socialgraph.data.batches import batches
 from socialgraph.data.collection import Document, identity
 from socialgraph.data.files import atomic_write, cache_folder
 from socialgraph.data.kept import kept
@@ -187,9 +188,6 @@ class TokenStore:
             bar.update(len(size))
         return frequency
 
-    def __contains__(self, doc_id: str) -> bool:
-        return bool(self.find([doc_id])[0] >= 0)
-
     def __len__(self) -> int:
         return int(self._keys.size)
 
@@ -202,16 +200,7 @@ class TokenStore:
 
 def text_batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
     """Cut a stream of documents into lists that are worth tokenising at once and fit in memory."""
-    batch: list[Document] = []
-    room = _BATCH_CHARACTERS
-    for document in documents:
-        batch.append(document)
-        room -= len(document.text)
-        if room <= 0:
-            yield batch
-            batch, room = [], _BATCH_CHARACTERS
-    if batch:
-        yield batch
+    return batches(documents, lambda document: len(document.text), _BATCH_CHARACTERS)
 
 
 def _build(documents: Mapping[str, Document], encoder: Encoder, folder: Path) -> None:

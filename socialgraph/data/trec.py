@@ -139,12 +139,19 @@ def is_word(text: str) -> bool:
     It is not empty, storable as UTF-8 in at most 4,096 bytes, and has no blank, line end or control character: the
     programs that measure runs end an id at a NUL, and a terminal obeys an escape.
     """
-    if _CONTROL.search(text):
+    if _CONTROL.search(text) or not is_unicode(text):
         return False
+    data = text.encode()
+    return data.split() == [data] and len(data) <= 4096
+
+
+def is_unicode(text: str) -> bool:
+    """Whether `text` can be stored as UTF-8: it holds no half of a surrogate pair."""
     try:
-        return text.encode().split() == [text.encode()] and len(text.encode()) <= 4096
+        text.encode()
     except UnicodeEncodeError:
         return False
+    return True
 
 
 def _check_word(text: str, what: str) -> None:

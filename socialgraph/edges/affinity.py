@@ -65,13 +65,6 @@ class Affinity:
         """
         raise NotImplementedError(f"{type(self).__name__} has no pair")
 
-    def row(self, i: int) -> Tensor:
-        """Return P between node ``i`` and every node of its document, 0 at itself: ``[l]``."""
-        document = self.batch[i]
-        start, end = int(self.ptr[document]), int(self.ptr[document + 1])
-        others = torch.arange(start, end, device=self.ptr.device)
-        return self.pair(torch.tensor(i, device=self.ptr.device), others).masked_fill(others == i, 0.0)
-
     def row_sums(self) -> Tensor:
         """Return the sum of each node's row without itself, ``[N]``: its expected degree before scaling.
 

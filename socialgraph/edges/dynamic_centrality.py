@@ -13,7 +13,8 @@ from torch_geometric.utils import cumsum, scatter
 from socialgraph.backbone import has_bfloat16, load_bert, special_tokens
 from socialgraph.edges.layout import documents, positions
 from socialgraph.edges.pattern import Centrality
-from socialgraph.errors import OptionError
+from socialgraph.errors import OptionError, check_choice
+from socialgraph.ranks import ranks
 
 MODES = ("attention", "cosine")
 
@@ -52,8 +53,7 @@ class DynamicCentrality(Centrality):
         self, backbone: str = "minilm", mode: str = "attention", top: int = 512, bf16: bool | Literal["auto"] = False
     ) -> None:
         super().__init__()
-        if mode not in MODES:
-            raise OptionError(f"mode must be one of {', '.join(MODES)}, got {mode!r}")
+        check_choice("mode", mode, MODES)
         if top < 1:
             raise OptionError(f"top must be at least 1, got {top}")
         if not isinstance(bf16, bool) and bf16 != "auto":
@@ -87,7 +87,7 @@ class DynamicCentrality(Centrality):
         if self.mode == "cosine" or cosine.numel() == 0:
             return cosine
         room = self.bert.config.max_position_embeddings - 3 - graph.query_length
-        best = most_relevant(cosine, batch, ptr, room.clamp(max=self.top))
+        best = (ranks(cosine, batch) < room.clamp(max=self.top)[batch]).nonzero().flatten()
         if best.numel() == 0:
             return cosine
         attention = self.attention(graph, best, batch, ptr)
@@ -133,10 +133,3 @@ class DynamicCentrality(Centrality):
         logits = torch.einsum("bhd,bshd->bhs", query.float(), keys.float()) / width**0.5
         attention = logits.masked_fill(~inside[:, None], -torch.inf).softmax(-1).mean(1)
         return attention[row[batch[best]], place]
-
-
-def most_relevant(weight: Tensor, batch: Tensor, ptr: Tensor, amount: Tensor) -> Tensor:
-    """Return the nodes with the ``amount [B]`` highest weights of each document, sorted; ties to the lower id."""
-    order = torch.argsort(weight, descending=True, stable=True)
-    order = order[torch.argsort(batch[order], stable=True)]
-    return order[positions(batch, ptr) < amount[batch]].sort().values

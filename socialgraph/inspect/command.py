@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import inspect
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,15 +23,17 @@ from socialgraph.data import (
     load_pydocs,
 )
 from socialgraph.data.evidence import evidence_nodes
-from socialgraph.data.files import MAX_LINE, atomic_write, plain_file
+from socialgraph.data.files import MAX_LINE, plain_file
 from socialgraph.data.texts import as_document
 from socialgraph.edges import EdgeSampler, Pattern, SocialEdges
 from socialgraph.errors import InputError, OptionError, shown
 from socialgraph.inspect.given import layout, whole_lengths
 from socialgraph.inspect.leave_one_out import scores_without
 from socialgraph.inspect.networkx import node_weights
+from socialgraph.inspect.page import Page
 from socialgraph.inspect.report import View, report
-from socialgraph.partition import Blocks, Partition, Windows, partition_resolver
+from socialgraph.partition import Blocks, Partition, Windows
+from socialgraph.partition.resolver import with_k
 from socialgraph.recipes.build import build
 from socialgraph.recipes.classes import imported
 from socialgraph.recipes.compose import compose_recipe
@@ -66,15 +67,13 @@ def write(options: argparse.Namespace) -> Path:
     # Blocks cut the text and are no look at the social graph: beside others they stand with the friends of those.
     social = next((name for name, one in drawn.items() if isinstance(one, SocialEdges)), None)
     views = befriended(views, list(circles).index(social) if social else 0)
-    text = report(
+    page = report(
         views, tokens.words(views[0].graph.input_ids), options.query,
         cast(SocialEdges, drawn[social]) if social else None, tokens.words(views[0].graph.query_ids),
         None if mine else known_evidence(options.query, document, texts, tokens.tokenizer, options.collection),
         whole_lengths(tokens, document, options.query), layout(model),
     )  # fmt: skip
-    with atomic_write(options.output) as file:
-        file.write(text)
-    return Path(options.output).resolve()
+    return Page(page).save(options.output)
 
 
 def names(typed: str) -> list[str]:
@@ -95,9 +94,7 @@ def partition(name: str, k: int) -> Partition:
     Raises:
         OptionError: there is none.
     """
-    kind: Any = own(name, Partition, option="--partition ") if "." in name else name
-    resolved = kind if isinstance(kind, type) else type(partition_resolver(name))
-    return partition_resolver(kind, **({"k": k} if "k" in inspect.signature(resolved).parameters else {}))
+    return with_k(own(name, Partition, option="--partition ") if "." in name else name, k)
 
 
 def edges_of(name: str | None, circles: Partition, sparsity: float | None, backbone: str) -> EdgeSampler:

@@ -8,10 +8,10 @@ from tqdm import tqdm
 
 from socialgraph.data.graph import DocumentGraph
 from socialgraph.errors import InputError, OptionError
+from socialgraph.nn.evaluating import evaluating
 from socialgraph.nn.selection import select
 
 
-@torch.no_grad()
 def scores_without(model: torch.nn.Module, graph: DocumentGraph, batch_size: int = 8) -> tuple[float, dict[int, float]]:
     """Return a document's score, and for each of its circles the score of the document without that circle.
 
@@ -43,15 +43,11 @@ def scores_without(model: torch.nn.Module, graph: DocumentGraph, batch_size: int
     # The first row keeps every circle, each other row all but one.
     keep = torch.ones(graph.num_circles + 1, graph.num_circles, dtype=torch.bool, device=graph.leader_index.device)
     keep[1:].fill_diagonal_(False)
-    training = model.training
-    model.eval()
-    try:
+    with evaluating(model):
         scores = [
             # `select` gives plain Data, which would not count circles on in a batch.
             model(Batch.from_data_list([DocumentGraph(**select(graph, row).to_dict()) for row in rows])).float().cpu()
             for rows in tqdm(torch.split(keep, batch_size), "leaving circles out", disable=None, leave=False)
         ]
-    finally:
-        model.train(training)
     whole, *without = torch.cat(scores).tolist()
     return whole, dict(enumerate(without))

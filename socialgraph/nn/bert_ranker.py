@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self, cast
 import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
+from torch_geometric.data import Data
 
 from socialgraph.backbone import load_bert, special_tokens
 from socialgraph.errors import CheckpointError, OptionError
@@ -17,7 +18,7 @@ from socialgraph.nn.bert_conv import BertConv
 from socialgraph.nn.bert_weights import bert_options, copy_bert, copy_classifier, copy_score, is_cross_encoder
 from socialgraph.nn.embedding import BertEmbedding
 from socialgraph.nn.hub_ranker import HubRanker
-from socialgraph.nn.sequences import Sequences
+from socialgraph.nn.sequences import Sequences, circle_sequences
 
 
 class BertRanker(HubRanker):
@@ -53,6 +54,8 @@ class BertRanker(HubRanker):
     segments = 2
     #: names that ``attention`` may have
     attention_backends: ClassVar[Collection[str]] = BACKENDS
+    #: from a state to a score, of the models that have such a layer
+    score: torch.nn.Linear
 
     def __init__(
         self,
@@ -77,6 +80,7 @@ class BertRanker(HubRanker):
             raise OptionError(f"attention must be one of {names}, or None, got {attention!r}")
         self.cls_token_id = cls_token_id
         self.sep_token_id = sep_token_id
+        self.hidden_size = hidden_size
         self.backbone = backbone
         self.attention = attention
         self.stage = self.stages[-1]
@@ -149,6 +153,16 @@ class BertRanker(HubRanker):
             x = self.call(number, cast(BertConv, layer).circles, x, sequences.segments, self.attention)
         last = cast(BertConv, self.layers[-1])
         return self.pooled(self.call(len(self.layers) - 1, last.leaders, x, sequences.ptr, sequences.leader))
+
+    def circle_scores(self, graph: Data) -> Tensor:
+        """Return the score of each circle, read with the query, from its [CLS], ``[C]``. Needs the layer ``score``.
+
+        Args:
+            graph: with the attributes that :func:`~socialgraph.nn.circle_sequences` names.
+        """
+        sequences = circle_sequences(graph, self.cls_token_id, self.sep_token_id, leader="cls")
+        score: Tensor = self.score(self.leaders(sequences))
+        return score.squeeze(-1)
 
     def pooled(self, states: Tensor) -> Tensor:
         """Return last states as a cross-encoder's classifier reads them, through its pooler; else as they are."""

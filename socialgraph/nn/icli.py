@@ -10,11 +10,11 @@ from torch_geometric.data import Data
 from torch_geometric.utils import scatter
 
 from socialgraph.data.graph import circle_score
-from socialgraph.errors import OptionError
+from socialgraph.errors import OptionError, check_choice
 from socialgraph.nn.bi_encoder import PassageVectors, QueryVectors
 from socialgraph.nn.hub_ranker import Objective
 from socialgraph.nn.late_interaction import LateInteraction, max_similarity, vector_layer
-from socialgraph.nn.selection import ranks
+from socialgraph.ranks import ranks
 
 SELECTS = ("dot", "bm25")
 
@@ -50,14 +50,13 @@ class ICLI(LateInteraction):
 
     def __init__(self, select: str = "dot", passages: int = 4, **late: Any) -> None:
         super().__init__(**late)
-        if select not in SELECTS:
-            raise OptionError(f"select must be one of {', '.join(SELECTS)}, got {select!r}")
+        check_choice("select", select, SELECTS)
         if passages < 1:
             raise OptionError(f"passages must be at least 1, got {passages}")
         self.select = select
         self.reads_relevance = select == "bm25"
         self.cls_size = self.token_size
-        self.cls_vector = vector_layer(self.layers[0], self.cls_size)
+        self.cls_vector = vector_layer(self.hidden_size, self.cls_size)
         self.place_weight = torch.nn.Parameter(torch.full((passages,), 1 / passages))
         self.sigma = torch.nn.Parameter(torch.ones(2))
 

@@ -12,12 +12,12 @@ from torch_geometric.data import Data
 from torch_geometric.utils import to_dense_batch
 
 from socialgraph.data.graph import circle_document
-from socialgraph.errors import OptionError
-from socialgraph.nn.bert_conv import BertConv
+from socialgraph.errors import OptionError, check_choice
 from socialgraph.nn.bert_ranker import BertRanker, score_layer
+from socialgraph.nn.evaluating import evaluating
 from socialgraph.nn.hub_ranker import Objective
-from socialgraph.nn.selection import best, ranks, select
-from socialgraph.nn.sequences import circle_sequences
+from socialgraph.nn.selection import best, select
+from socialgraph.ranks import ranks
 
 #: what the kernel of exact matches reads, and how wide it is on words (K-NRM)
 EXACT = ("words", "states")
@@ -64,10 +64,9 @@ class IDCM(BertRanker):
         super().__init__(**bert)
         if chunks < 1:
             raise OptionError(f"chunks must be at least 1, got {chunks}")
-        layer: BertConv = self.layers[0]  # type: ignore[assignment]
         self.chunks = chunks
-        self.esm = ESM(layer.hidden_size, kernels, conv_width, exact)
-        self.score = score_layer(layer.hidden_size)
+        self.esm = ESM(self.hidden_size, kernels, conv_width, exact)
+        self.score = score_layer(self.hidden_size)
         self.weights = torch.nn.Parameter(torch.ones(chunks))
 
     def forward(self, graph: Data, objective: Objective | None = None) -> Tensor:
@@ -104,9 +103,7 @@ class IDCM(BertRanker):
 
     def judge(self, graph: Data) -> Tensor:
         """Return BERT's score of each chunk, read with the query, ``[C]``."""
-        sequences = circle_sequences(graph, self.cls_token_id, self.sep_token_id, leader="cls")
-        score: Tensor = self.score(self.leaders(sequences))
-        return score.squeeze(-1).float()
+        return self.circle_scores(graph).float()
 
     def promise(self, graph: Data) -> Tensor:
         """Return the small model's score of each chunk, ``[C]``. BERT's embeddings get no gradient from it."""
@@ -124,12 +121,8 @@ class IDCM(BertRanker):
 
     def _settled(self, graph: Data) -> Tensor:
         """Return BERT's scores as they are: without dropout and without gradient, ``[C]``."""
-        training = self.training
-        self.eval()
-        with torch.no_grad():
-            score = self.judge(graph)
-        self.train(training)
-        return score
+        with evaluating(self):
+            return self.judge(graph)
 
     def _ranked(self, score: Tensor, graph: Data, weights: Tensor) -> Tensor:
         """Return the weighted sum of the best scores of each document, ``[B]``."""
@@ -177,8 +170,7 @@ class ESM(torch.nn.Module):
 
     def __init__(self, width: int, kernels: int = 11, conv_width: int = 3, exact: str = "words") -> None:
         super().__init__()
-        if exact not in EXACT:
-            raise OptionError(f"exact must be one of {', '.join(EXACT)}, got {exact!r}")
+        check_choice("exact", exact, EXACT)
         if kernels < 2:
             raise OptionError(f"kernels must be at least 2, got {kernels}")
         if conv_width < 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from socialgraph.errors import OptionError
+from socialgraph.errors import check_choice
 from socialgraph.nn.bert_conv import BertConv
 from socialgraph.nn.segments import Segments
 
@@ -49,8 +49,7 @@ class InterCircle(torch.nn.Module):
         update: str = "low",
     ) -> None:
         super().__init__()
-        if update not in UPDATES:
-            raise OptionError(f"update must be one of {', '.join(UPDATES)}, got {update!r}")
+        check_choice("update", update, UPDATES)
         self.start = update
         self.transformer = BertConv(hidden_size, num_heads, intermediate_size, dropout, layer_norm_eps)
         self.update = torch.nn.Linear(2 * hidden_size, hidden_size, bias=False)

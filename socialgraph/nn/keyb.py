@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
 from socialgraph.data.graph import circle_document, circle_score, circle_size
-from socialgraph.errors import OptionError
+from socialgraph.errors import check_choice
+from socialgraph.nn.evaluating import evaluating
 from socialgraph.nn.parade import PARADE
 from socialgraph.nn.selection import fitting, join, select, truncate
 from socialgraph.nn.vanilla_bert import VanillaBERT
@@ -39,8 +39,7 @@ class KeyB(VanillaBERT):
 
     def __init__(self, select: str = "bm25", length: int = 512, **bert: Any) -> None:
         super().__init__(length, **bert)
-        if select not in SELECTS:
-            raise OptionError(f"select must be one of {', '.join(SELECTS)}, got {select!r}")
+        check_choice("select", select, SELECTS)
         self.select = select
 
     def scores(self, graph: Data) -> Tensor:
@@ -58,15 +57,10 @@ class KeyB(VanillaBERT):
         chosen = select(graph, read > 0)
         return super().scores(join(truncate(chosen, read[read > 0])))
 
-    @torch.no_grad()
     def glance(self, graph: Data) -> Tensor:
         """Return what BERT as it is now thinks of each block, ``[C]``: no gradient, no dropout."""
-        training = self.training
-        self.eval()
-        try:
+        with evaluating(self):
             return self.circle_scores(graph)
-        finally:
-            self.train(training)
 
 
 class KeyBPARADE(PARADE):

@@ -13,7 +13,6 @@ from torch_geometric.utils import cumsum
 
 from socialgraph.backbone import load_tokenizer
 from socialgraph.errors import CheckpointError, OptionError
-from socialgraph.nn.bert_conv import BertConv
 from socialgraph.nn.bi_encoder import BiEncoder, PassageVectors, QueryVectors
 from socialgraph.nn.sequences import passage_sequences, query_sequences
 
@@ -94,7 +93,7 @@ class LateInteraction(BiEncoder):
         self.query_marker = query_marker
         self.document_marker = document_marker
         self.register_buffer("punctuation", torch.tensor(punctuation or [], dtype=torch.long), persistent=False)
-        self.token_vector = vector_layer(self.layers[0], size)
+        self.token_vector = vector_layer(self.hidden_size, size)
         self.token_size = size
 
     @classmethod
@@ -159,9 +158,8 @@ class LateInteraction(BiEncoder):
         return F.normalize(self.token_vector(states).float(), dim=-1)
 
 
-def vector_layer(layer: torch.nn.Module, size: int) -> torch.nn.Linear:
-    """Return the linear layer from a BERT layer's state to a vector, without bias, drawn as BERT draws its own."""
-    assert isinstance(layer, BertConv)
-    linear = torch.nn.Linear(layer.hidden_size, size, bias=False)
+def vector_layer(hidden_size: int, size: int) -> torch.nn.Linear:
+    """Return the linear layer from a state to a vector, without bias, drawn as BERT draws its own."""
+    linear = torch.nn.Linear(hidden_size, size, bias=False)
     torch.nn.init.normal_(linear.weight, std=0.02)
     return linear

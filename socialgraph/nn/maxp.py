@@ -9,9 +9,8 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import scatter
 
-from socialgraph.nn.bert_conv import BertConv
+from socialgraph.data.graph import circle_document
 from socialgraph.nn.bert_ranker import BertRanker, score_layer
-from socialgraph.nn.sequences import circle_sequences
 
 
 class MaxP(BertRanker):
@@ -28,8 +27,7 @@ class MaxP(BertRanker):
 
     def __init__(self, **bert: Any) -> None:
         super().__init__(**bert)
-        layer: BertConv = self.layers[0]  # type: ignore[assignment]
-        self.score = score_layer(layer.hidden_size)
+        self.score = score_layer(self.hidden_size)
 
     def scores(self, graph: Data) -> Tensor:
         """Return the score of each document, ``[B]``; without a passage it is the linear layer's bias.
@@ -37,8 +35,7 @@ class MaxP(BertRanker):
         Args:
             graph: with the attributes that :func:`~socialgraph.nn.circle_sequences` names.
         """
-        sequences = circle_sequences(graph, self.cls_token_id, self.sep_token_id, leader="cls")
-        score = self.score(self.leaders(sequences)).squeeze(-1)
-        amount = sequences.document_ptr.diff()
-        highest = scatter(score, sequences.document, dim_size=amount.numel(), reduce="max")
+        document = circle_document(graph)
+        amount = torch.bincount(document, minlength=graph.query_length.numel())
+        highest = scatter(self.circle_scores(graph), document, dim_size=amount.numel(), reduce="max")
         return torch.where(amount > 0, highest, self.score.bias.to(highest.dtype))

@@ -47,7 +47,7 @@ class PARADE(BertRanker):
         self.passages = passages
         layer: BertConv = self.layers[0]  # type: ignore[assignment]
         self.readout = Readout(readout, layer)
-        self.score = score_layer(layer.hidden_size)
+        self.score = score_layer(self.hidden_size)
 
     def start(self) -> None:
         """Begin the readout's own state as BERT's [CLS]."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
-from torch_geometric.utils import cumsum, index_to_mask
+from torch_geometric.utils import index_to_mask
 
 from socialgraph.data.graph import circle_document
 from socialgraph.errors import InputError
+from socialgraph.ranks import best_first, places, ranks
 
 #: what a graph knows of each circle, beside its members
 PER_CIRCLE = ("leader_index", "passage_mask", "circle_score")
@@ -33,30 +34,14 @@ def text_room(graph: Data, length: int) -> Tensor:
     return room
 
 
-def ranks(score: Tensor, document: Tensor) -> Tensor:
-    """Return each circle's place among its document's circles, 0 for the highest score; ties go to the first.
-
-    Args:
-        score: of each circle, ``[C]``.
-        document: of each circle, sorted, ``[C]``.
-    """
-    rank = torch.empty_like(document)
-    order = _order(score, document)
-    rank[order] = _places(document)  # the order leaves every document where it was
-    return rank
-
-
-def best(score: Tensor, document: Tensor, amount: int, always_first: bool = False) -> Tensor:
+def best(score: Tensor, document: Tensor, amount: int) -> Tensor:
     """Return which circles are the ``amount`` best of their document, ``[C]`` bool; ties go to the first.
 
     Args:
         score: of each circle, ``[C]``.
         document: of each circle, sorted, ``[C]``.
         amount: how many circles of each document; one with fewer keeps all.
-        always_first: each document's first circle is among them, whatever its score.
     """
-    if always_first:
-        score = score.masked_fill(_places(document) == 0, torch.inf)
     return ranks(score, document) < amount
 
 
@@ -72,9 +57,9 @@ def fitting(score: Tensor, size: Tensor, document: Tensor, room: Tensor) -> Tens
         document: of each circle, sorted, ``[C]``.
         room: members that fit, of each document, ``[B]``.
     """
-    order = _order(score, document)
+    order = best_first(score, document)
     used = size[order].cumsum(0)
-    first = torch.arange(document.numel(), device=document.device) - _places(document)  # of each circle's document
+    first = torch.arange(document.numel(), device=document.device) - places(document)  # of each circle's document
     before = used - size[order]
     left = room[document] - (before - before[first])  # the order leaves every document where it was
     read = torch.empty_like(document)
@@ -98,7 +83,7 @@ def select(graph: Data, keep: Tensor) -> Data:
 
 def first(graph: Data) -> Data:
     """Return the graph with the first circle of each document alone."""
-    return select(graph, _places(circle_document(graph)) == 0)
+    return select(graph, places(circle_document(graph)) == 0)
 
 
 def join(graph: Data) -> Data:
@@ -109,7 +94,7 @@ def join(graph: Data) -> Data:
     member = index_to_mask(graph.circle_index[0], graph.input_ids.numel()).nonzero().squeeze(-1)
     batch = getattr(graph, "batch", None)
     document = torch.zeros_like(member) if batch is None else batch[member]
-    first = _places(document) == 0
+    first = places(document) == 0
     leader = member[first]
     joined = _with(
         graph,
@@ -131,24 +116,12 @@ def truncate(graph: Data, length: Tensor) -> Data:
         length: members that stay, of each circle, at least 1, ``[C]``.
     """
     node, circle = graph.circle_index
-    place = _places(circle)
+    place = places(circle)
     keep = place < length[circle]
     led = torch.zeros_like(graph.leader_index, dtype=torch.bool)
     led[circle[keep & (node == graph.leader_index[circle])]] = True
     leader = torch.where(led, graph.leader_index, node[place == 0])
     return _with(graph, circle_index=graph.circle_index[:, keep], leader_index=leader)
-
-
-def _order(score: Tensor, document: Tensor) -> Tensor:
-    """Return the circles document by document, and from best to worst in each."""
-    order = torch.argsort(score, descending=True, stable=True)
-    return order[torch.argsort(document[order], stable=True)]
-
-
-def _places(group: Tensor) -> Tensor:
-    """Return each entry's place within its group, from 0; ``group`` is sorted."""
-    start = cumsum(torch.bincount(group))
-    return torch.arange(group.numel(), device=group.device) - start[group]
 
 
 def _with(graph: Data, **changed: Tensor) -> Data:

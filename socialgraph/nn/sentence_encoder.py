@@ -12,9 +12,8 @@ from torch_geometric.data import Data
 from torch_geometric.utils import segment
 
 from socialgraph.backbone import optional_file
-from socialgraph.errors import CheckpointError, OptionError
+from socialgraph.errors import CheckpointError, check_choice
 from socialgraph.model_files import read_json, read_json_list
-from socialgraph.nn.bert_conv import BertConv
 from socialgraph.nn.bi_encoder import BiEncoder, PassageVectors, QueryVectors
 from socialgraph.nn.sequences import Sequences, bare_query_sequences, passage_sequences
 
@@ -51,14 +50,11 @@ class SentenceEncoder(BiEncoder):
 
     def __init__(self, pooling: str = "mean", readout: str = "max", **bert: Any) -> None:
         super().__init__(**bert)
-        if pooling not in POOLINGS:
-            raise OptionError(f"pooling must be one of {', '.join(POOLINGS)}, got {pooling!r}")
-        if readout not in READOUTS:
-            raise OptionError(f"readout must be one of {', '.join(READOUTS)}, got {readout!r}")
+        check_choice("pooling", pooling, POOLINGS)
+        check_choice("readout", readout, READOUTS)
         self.pooling = pooling
         self.readout = readout
-        layer: BertConv = self.layers[0]  # type: ignore[assignment]
-        self.token_size = layer.hidden_size
+        self.token_size = self.hidden_size
 
     @classmethod
     def backbone_options(cls, backbone: str) -> dict[str, Any]:

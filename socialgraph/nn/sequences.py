@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 from torch_geometric.utils import cumsum
 
 from socialgraph.data.graph import circle_document, circle_size
-from socialgraph.errors import OptionError
+from socialgraph.errors import check_choice
 from socialgraph.nn.segments import Segments
 
 LEADERS = ("central", "cls")
@@ -55,10 +55,8 @@ def check_layout(leader: str, positions: str) -> None:
     Raises:
         OptionError: an unknown kind of leader or of positions.
     """
-    if leader not in LEADERS:
-        raise OptionError(f"leader must be one of {', '.join(LEADERS)}, got {leader!r}")
-    if positions not in POSITIONS:
-        raise OptionError(f"positions must be one of {', '.join(POSITIONS)}, got {positions!r}")
+    check_choice("leader", leader, LEADERS)
+    check_choice("positions", positions, POSITIONS)
 
 
 def circle_sequences(graph: Data, cls: int, sep: int, leader: str = "central", positions: str = "packed") -> Sequences:

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import ModuleList
 from torch_geometric.data import Data
 
-from socialgraph.errors import OptionError, is_whole
+from socialgraph.errors import OptionError, check_choice, is_whole
 from socialgraph.nn.bert_conv import BertConv
 from socialgraph.nn.bert_ranker import BertRanker, score_layer
 from socialgraph.nn.inter_circle import InterCircle
@@ -66,8 +66,7 @@ class Socialformer(BertRanker):
     ) -> None:
         super().__init__(**bert)
         check_layout(leader, positions)
-        if reads not in READS:
-            raise OptionError(f"reads must be one of {', '.join(READS)}, got {reads!r}")
+        check_choice("reads", reads, READS)
         if reads == "high" and not inter_circle:
             raise OptionError("reads='high' needs inter_circle=True: without it there are no high states")
         for name, number in (("inter_heads", inter_heads), ("inter_width", inter_width)):
@@ -92,7 +91,7 @@ class Socialformer(BertRanker):
         if reads == "high" and not inter_shared:  # nothing reads what the last block makes of low and high states
             self.inter[-1].update.requires_grad_(False)
         self.readout = Readout(readout, layer)
-        self.score = score_layer(layer.hidden_size)
+        self.score = score_layer(self.hidden_size)
 
     def start(self) -> None:
         """Begin the readout's own state as BERT's [CLS]."""

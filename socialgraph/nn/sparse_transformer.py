@@ -62,7 +62,7 @@ class SparseTransformer(BertRanker):
         layers = cast("list[BertConv]", list(self.layers))
         self.own_global = own_global
         self.global_heads = ModuleList(GlobalHeads(layer) for layer in layers if own_global)
-        self.score = score_layer(layers[0].hidden_size)
+        self.score = score_layer(self.hidden_size)
 
     def start(self) -> None:
         """Begin the hubs' heads as copies."""

@@ -9,10 +9,8 @@ from torch_geometric.data import Data
 
 from socialgraph.data.graph import circle_document
 from socialgraph.errors import OptionError
-from socialgraph.nn.bert_conv import BertConv
 from socialgraph.nn.bert_ranker import BertRanker, score_layer
 from socialgraph.nn.selection import first, text_room, truncate
-from socialgraph.nn.sequences import circle_sequences
 
 
 class VanillaBERT(BertRanker):
@@ -39,9 +37,8 @@ class VanillaBERT(BertRanker):
         super().__init__(**bert)
         if length < 5:
             raise OptionError(f"length must hold [CLS] query [SEP] text [SEP], at least 5 tokens, got {length}")
-        layer: BertConv = self.layers[0]  # type: ignore[assignment]
         self.length = length
-        self.score = score_layer(layer.hidden_size)
+        self.score = score_layer(self.hidden_size)
 
     def scores(self, graph: Data) -> Tensor:
         """Return the score of each document, ``[B]``; without a circle it is the linear layer's bias.
@@ -60,9 +57,3 @@ class VanillaBERT(BertRanker):
     def room(self, graph: Data) -> Tensor:
         """Return how many tokens of text are read, ``[B]``."""
         return text_room(graph, min(self.length, self.max_positions))
-
-    def circle_scores(self, graph: Data) -> Tensor:
-        """Return the score of each circle, ``[C]``."""
-        sequences = circle_sequences(graph, self.cls_token_id, self.sep_token_id, leader="cls")
-        score: Tensor = self.score(self.leaders(sequences))
-        return score.squeeze(-1)

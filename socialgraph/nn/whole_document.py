@@ -147,9 +147,17 @@ class WholeDocument(HubRanker):
         logits = self.encoder(**inputs).logits.float()
         return scores.index_put((document,), logits[:, -1] - (logits[:, 0] if logits.size(1) == 2 else 0.0))
 
-    def gradient_checkpointing_enable(self, gradient_checkpointing_kwargs: dict[str, Any] | None = None) -> None:
-        """Recompute layers in the backward pass: less memory, more time. The trainer calls this."""
-        self.encoder.gradient_checkpointing_enable({"use_reentrant": False, **(gradient_checkpointing_kwargs or {})})
+    def gradient_checkpointing_enable(
+        self, gradient_checkpointing_kwargs: dict[str, Any] | None = None, **options: Any
+    ) -> None:
+        """Recompute layers in the backward pass: less memory, more time. The trainer calls this.
+
+        Args:
+            gradient_checkpointing_kwargs: arguments of ``torch.utils.checkpoint.checkpoint``.
+            options: of the encoder's own method; newer transformers have ``every_n_layers`` and ``offload``.
+        """
+        arguments = {"use_reentrant": False, **(gradient_checkpointing_kwargs or {})}
+        self.encoder.gradient_checkpointing_enable(arguments, **options)
 
     def gradient_checkpointing_disable(self) -> None:
         """Keep all states again."""

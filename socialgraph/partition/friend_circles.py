@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
-from socialgraph.errors import OptionError
+from socialgraph.errors import check_choice
 from socialgraph.partition.partition import Partition, check_sizes
 from socialgraph.partition.remaining_graph import RemainingEdges, RemainingGraph
 from socialgraph.partition.remaining_matrix import RemainingMatrix
@@ -39,8 +39,7 @@ class FriendCircles(Partition):
     def __init__(self, k: int = 16, max_size: int = 128, keep: str = "strongest") -> None:
         super().__init__()
         check_sizes(k, max_size)
-        if keep not in RULES:
-            raise OptionError(f"keep must be one of {', '.join(RULES)}, got {keep!r}")
+        check_choice("keep", keep, RULES)
         self.k = k
         self.max_size = max_size
         self.keep = keep

@@ -5,13 +5,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
-from torch_geometric.utils import cumsum, scatter
+from torch_geometric.utils import scatter
 
 from socialgraph.errors import OptionError, is_whole
 from socialgraph.partition.partition import Partition
 from socialgraph.partition.sampled import SampledGraph
 from socialgraph.partition.windows import Windows
 from socialgraph.query_match import query_match
+from socialgraph.ranks import ranks
 
 
 class QueryWindows(Partition):
@@ -70,13 +71,7 @@ class QueryWindows(Partition):
             raise OptionError("QueryWindows looks at words: hand over the graph they are in, graph=...")
         (node, window), leader = self.windows(edge_index, batch, batch_size)
         document = batch[leader]
-        score = self.scores(graph, batch, window, document)
-        order = torch.argsort(-score, stable=True)
-        order = order[torch.argsort(document[order], stable=True)]
-        place = torch.empty_like(order)
-        before = cumsum(torch.bincount(document, minlength=batch_size))[document]
-        place[order] = torch.arange(order.numel(), device=order.device) - before
-        keep = place < self.k
+        keep = ranks(self.scores(graph, batch, window, document), document) < self.k
         inside = keep[window]
         return torch.stack([node[inside], (keep.cumsum(0) - 1)[window[inside]]]), leader[keep]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from socialgraph.errors import OptionError
@@ -57,3 +58,18 @@ def partition_resolver(query: str | type[Partition] | Partition, **options: Any)
     if query not in PARTITIONS:
         raise OptionError(f"no partition is called {query!r}; there are {', '.join(PARTITIONS)}")
     return PARTITIONS[query](**options)
+
+
+def with_k(query: str | type[Partition] | Partition, k: int | None) -> Partition:
+    """Return the partition that ``query`` names, with ``k`` circles where its class takes a ``k``.
+
+    Args:
+        query: see :func:`partition_resolver`.
+        k: None: the class's own.
+
+    Raises:
+        OptionError: no such name.
+    """
+    kind: Any = query if isinstance(query, type) else type(partition_resolver(query))
+    options = {"k": k} if k is not None and "k" in inspect.signature(kind).parameters else {}
+    return partition_resolver(query, **options)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch_geometric.utils import cumsum
 
 from socialgraph.errors import OptionError, is_whole
 from socialgraph.partition.blocks import Blocks
+from socialgraph.ranks import ranks
 
 #: ties weaker than this end a sentence: "." "?" and "!" weigh 1, a comma 2, see :class:`socialgraph.edges.ReadingOrder`
 SENTENCE_END = 1.5
@@ -50,11 +50,7 @@ class Sentences(Blocks):
         size = torch.bincount(circle, minlength=leader.numel())
         stays = size > 1
         if self.k is not None:
-            order = torch.argsort(size, descending=True, stable=True)
-            order = order[torch.argsort(batch[leader[order]], stable=True)]
-            first = cumsum(torch.bincount(batch[leader], minlength=batch_size))
-            rank = torch.arange(leader.numel(), device=batch.device) - first[batch[leader[order]]]
-            stays[order[rank >= self.k]] = False
+            stays &= ranks(size, batch[leader]) < self.k
         member = stays[circle]
         return torch.stack([node[member], (stays.cumsum(0) - 1)[circle[member]]]), leader[stays]
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from socialgraph.data.graph import DocumentGraph
 from socialgraph.data.texts import Text, as_document
@@ -12,7 +11,8 @@ from socialgraph.inspect.given import layout, whole_lengths
 from socialgraph.inspect.leave_one_out import scores_without
 from socialgraph.inspect.page import Page
 from socialgraph.inspect.report import View, report
-from socialgraph.partition import Partition, partition_resolver
+from socialgraph.partition import Partition
+from socialgraph.partition.resolver import with_k
 
 if TYPE_CHECKING:
     from socialgraph.ranker import Ranker
@@ -25,7 +25,7 @@ def explain(
     """Return the page; see :meth:`socialgraph.Ranker.explain`."""
     graphs = {_name(ranker.parts.circles): ranker.graph(query, text)}
     if beside is not None:
-        other = _other(ranker, beside)
+        other = with_k(beside, getattr(ranker.parts.circles, "k", None))  # as many circles where both have a k
         name = beside if isinstance(beside, str) else _name(other)
         graphs[name if name not in graphs else f"{name} (2)"] = ranker.graph(query, text, other)
     views = [_view(ranker, query, text, name if beside is not None else "", one) for name, one in graphs.items()]
@@ -46,16 +46,6 @@ def _view(ranker: Ranker, query: str, text: Text, name: str, graph: DocumentGrap
     else:
         score = float(ranker.predict([(query, text)])[0])
     return View(graph.cpu(), name, score, without)
-
-
-def _other(ranker: Ranker, beside: str | type[Partition] | Partition) -> Partition:
-    """Return the partition that is to stand beside the ranker's, with as many circles where both have a ``k``."""
-    if isinstance(beside, Partition):
-        return beside
-    kind: Any = beside if isinstance(beside, type) else type(partition_resolver(beside))
-    amount = getattr(ranker.parts.circles, "k", None)
-    more = {"k": amount} if amount is not None and "k" in inspect.signature(kind).parameters else {}
-    return partition_resolver(beside, **more)
 
 
 def _name(circles: Partition | None) -> str:

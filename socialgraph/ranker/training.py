@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 from torch.utils.data import Subset
 
@@ -100,7 +99,7 @@ def evaluate(
     part, builder = collection[split], ranker.builder(collection)
     run = ranking.rerank(ranker.model, builder, part.queries, part.candidates or {}, batch_size, progress=progress)
     evaluation = ranking.evaluate(part.qrels, run, measures)
-    means = {name: interval(list(values.values())) for name, values in evaluation.per_query.items()}
+    means = {name: interval(values) for name, values in evaluation.per_query.items()}
     measured = ranker.history.setdefault("measures", {})
     measured[f"{collection.name}, {split}"] = {"queries": len(part.qrels), "means": means}
     return evaluation
@@ -113,12 +112,9 @@ def with_candidates(collection: Collection, *splits: str) -> Collection:
     return ranking.retrieve_candidates(collection, ranking.BM25(), DEPTH)
 
 
-def interval(values: Sequence[float]) -> tuple[float, float | None, float | None]:
+def interval(values: Mapping[str, float]) -> tuple[float, float | None, float | None]:
     """Return the mean, and the bounds of its interval at 95 % confidence (Student's t); of one value it has none."""
-    from scipy.stats import t
-
-    mean = float(np.mean(values))
     if len(values) < 2:
-        return mean, None, None
-    reach = float(t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / math.sqrt(len(values)))
-    return mean, mean - reach, mean + reach
+        return fmean(values.values()), None, None
+    test = ranking.paired_t_test(values, dict.fromkeys(values, 0.0))
+    return test.difference, *test.interval

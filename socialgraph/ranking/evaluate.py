@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from socialgraph.data.collection import Qrels, Run, check_scores, first_ids, grade_of, ranked
+from socialgraph.data.trec import is_unicode
 from socialgraph.errors import InputError, OptionError, first_line
 
 if TYPE_CHECKING:
@@ -94,10 +95,8 @@ def _spread(query_id: str, scores: Mapping[str, float]) -> dict[str, float]:
 def _check_ids(query_id: str, documents: Iterable[str]) -> None:
     # The programs behind ir_measures are written in C: an id ends at a NUL, and two become one.
     text = "\n".join((query_id, *documents))
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise InputError(f"query {query_id!r}: an id holds half of a surrogate pair") from None
+    if not is_unicode(text):
+        raise InputError(f"query {query_id!r}: an id holds half of a surrogate pair")
     if "\0" in text:
         raise InputError(f"query {query_id!r}: an id holds a NUL")
 

@@ -151,9 +151,6 @@ class Journal:
                 file.truncate(good)
         return results
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({str(self.folder)!r}, {len(self.finished)} batches finished)"
-
 
 def finished(folder: str | os.PathLike[str]) -> dict[int, Any]:
     """Return the results that a journal holds so far: number of the batch -> result. It need not be there."""

@@ -8,13 +8,14 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import repeat
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch.utils.data import DataLoader
 from torch_geometric.data import Batch
 from tqdm import tqdm
 
+from socialgraph.data.batches import batches
 from socialgraph.data.builder import GraphBuilder
 from socialgraph.data.collection import Queries, Run, check_candidates, check_scores, first_ids, ranked
 from socialgraph.data.collection import identity as collection_identity
@@ -23,8 +24,6 @@ from socialgraph.ranking import processes
 from socialgraph.ranking.identity import digest, graphs_of, identity_of
 from socialgraph.ranking.journal import Journal
 from socialgraph.ranking.memory import Halving, if_it_fits
-
-T = TypeVar("T")
 
 #: bytes of a journal for each pair, roughly
 _PAIR_BYTES = 25
@@ -283,18 +282,3 @@ def depends_on(model: torch.nn.Module, builder: GraphBuilder, token_budget: int,
 def best_first(scores: dict[str, float]) -> dict[str, float]:
     """Return the same scores, best document first."""
     return {document: scores[document] for document in ranked(scores)}
-
-
-def batches(items: Sequence[T], length: Callable[[T], int], budget: int) -> Iterator[list[T]]:
-    """Cut a row of items into parts whose lengths sum to at most ``budget``; each holds an item at least."""
-    part: list[T] = []
-    total = 0
-    for item in items:
-        size = length(item)
-        if part and total + size > budget:
-            yield part
-            part, total = [], 0
-        part.append(item)
-        total += size
-    if part:
-        yield part

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from socialgraph.edges import coin_key
-from socialgraph.errors import OptionError
+from socialgraph.errors import OptionError, check_choice
 from socialgraph.testing.documents import document
 
 #: words of the made-up language; those of a query are others
@@ -67,8 +67,7 @@ def known_answer(number: int, kind: str, length: int, distance: int, distractors
     Raises:
         OptionError: an unknown kind, or the document is too short.
     """
-    if kind not in KINDS:
-        raise OptionError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    check_choice("kind", kind, KINDS)
     draw = torch.Generator().manual_seed(number)
     words = torch.multinomial(zipf(), length, replacement=True, generator=draw)
     where, turned = torch.rand(2, generator=draw, dtype=torch.float64).tolist()

@@ -129,7 +129,7 @@ def test_many_random_documents(name: str) -> None:
 
 
 @patterns
-def test_row_row_sums_and_pair_are_parts_of_dense(name: str) -> None:
+def test_row_sums_and_pair_are_parts_of_dense(name: str) -> None:
     pattern, _ = PATTERNS[name]
     data = list(DOCUMENTS.values())
     affinity = pattern(Batch.from_data_list(data))
@@ -139,8 +139,6 @@ def test_row_row_sums_and_pair_are_parts_of_dense(name: str) -> None:
     for matrix in matrices:
         length = len(matrix)
         ids = torch.arange(start, start + length)
-        for i in range(length):
-            assert torch.equal(affinity.row(start + i), matrix[i])
         i, j = torch.meshgrid(ids, ids, indexing="ij")
         pairs = affinity.pair(i, j).fill_diagonal_(0)
         assert torch.equal(pairs, affinity.pair(ids[:, None], ids[None, :]).fill_diagonal_(0)), "broadcasting"

@@ -8,8 +8,9 @@ from torch_geometric.data import Batch
 from socialgraph.data.graph import circle_document, circle_score, circle_size, rate
 from socialgraph.errors import InputError
 from socialgraph.nn import circle_sequences
-from socialgraph.nn.selection import best, fitting, join, ranks, select, text_room, truncate
+from socialgraph.nn.selection import best, fitting, join, select, text_room, truncate
 from socialgraph.partition import Windows
+from socialgraph.ranks import ranks
 
 DOCUMENT = torch.tensor([0, 0, 0, 2, 2, 2, 2, 3])  # document 1 has no circle
 SCORE = torch.tensor([1.0, 3.0, 2.0, 5.0, 7.0, 7.0, 5.0, 0.0])
@@ -44,16 +45,14 @@ def members_read(score, size, document, room):
 
 def test_best_by_hand():
     assert ranks(SCORE, DOCUMENT).tolist() == [2, 0, 1, 2, 0, 1, 3, 0]
-    as_list = lambda *a, **k: best(SCORE, DOCUMENT, *a, **k).int().tolist()  # noqa: E731
+    as_list = lambda amount: best(SCORE, DOCUMENT, amount).int().tolist()  # noqa: E731
     assert as_list(1) == [0, 1, 0, 0, 1, 0, 0, 1]
     assert as_list(2) == [0, 1, 1, 0, 1, 1, 0, 1]
     assert as_list(3) == [1, 1, 1, 1, 1, 1, 0, 1]
     assert as_list(9) == [1] * 8
-    assert as_list(1, always_first=True) == [1, 0, 0, 1, 0, 0, 0, 1]
-    assert as_list(2, always_first=True) == [1, 1, 0, 1, 1, 0, 0, 1]
     low = torch.full((8,), -torch.inf)
     assert best(low, DOCUMENT, 1).int().tolist() == [1, 0, 0, 1, 0, 0, 0, 1]
-    assert best(SCORE[:0], DOCUMENT[:0], 2, always_first=True).shape == (0,)
+    assert best(SCORE[:0], DOCUMENT[:0], 2).shape == (0,)
 
 
 def test_fitting_by_hand():

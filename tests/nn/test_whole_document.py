@@ -8,11 +8,15 @@ import torch
 from conftest import SPECIAL, pair_inputs, passage_batch, shaken, write_tokenizer
 from safetensors.torch import load_file, save_file
 from torch_geometric.data import Batch
+from training_task import OPTIONS as TRAINING
+from training_task import task_for
 from transformers import CONFIG_MAPPING, AutoModel, AutoModelForSequenceClassification
 
+from socialgraph.data import TrainingGroups
 from socialgraph.errors import CheckpointError, InputError, OptionError
 from socialgraph.nn import WholeDocument
 from socialgraph.partition import Whole
+from socialgraph.ranking import train
 
 SIZES = {
     "vocab_size": 200, "hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 64,
@@ -107,6 +111,23 @@ def test_a_bare_encoder_gets_a_new_head_and_a_saved_model_scores_the_same(tmp_pa
     again = WholeDocument.from_pretrained(tmp_path / "saved")
     with torch.no_grad():
         assert torch.equal(model(whole_batch()), again(whole_batch()))
+
+
+@pytest.mark.parametrize(("asked", "layers"), [(None, 3), ({"every_n_layers": 2}, 2)])
+def test_the_trainer_recomputes_layers(tmp_path, asked, layers):
+    """What transformers' Trainer passes is handed on: each document is read again by the layers that are asked for."""
+    encoder(tmp_path)
+    model = WholeDocument.from_backbone(str(tmp_path))
+    if asked and not hasattr(model.encoder, "activation_checkpointing_enable"):
+        pytest.skip("this transformers recomputes all layers or none")
+    runs = [0] * len(model.encoder.model.layers)
+    for number, layer in enumerate(model.encoder.model.layers):
+        layer.attn.register_forward_hook(lambda *_, number=number: runs.__setitem__(number, runs[number] + 1))
+    split, builder = task_for(tmp_path, edges=False)
+    builder.passages = Whole()
+    options = {"gradient_checkpointing": True, "gradient_checkpointing_kwargs": asked, "max_steps": 1}
+    train(model, builder, TrainingGroups(split, size=4, negatives=3), tmp_path / "out", **TRAINING, **options)
+    assert sorted(runs) == [1] * (3 - layers) + [2] * layers
 
 
 def test_what_does_not_fit_is_refused_in_one_line(tmp_path):

@@ -13,7 +13,6 @@ from socialgraph.errors import CheckpointError, InputError, OptionError
 from socialgraph.nn import Socialformer
 from socialgraph.partition import NodeCircles, Windows
 from socialgraph.ranking import rerank
-from socialgraph.ranking.rerank import batches
 
 
 @pytest.fixture
@@ -108,8 +107,3 @@ def test_a_score_that_is_no_number_never_leaves(ranker, tmp_path, value):
     model.register_forward_hook(lambda *inputs: inputs[-1] * 1e38 * 1e38)
     with pytest.raises(CheckpointError, match=r"query 'q1' is -?inf: its weights are too large; use"):
         rerank(model, builder, queries, candidates, token_budget=1, progress=False)
-
-
-def test_batches_fill_the_budget():
-    assert list(batches([5, 5, 5, 30, 1, 1], int, 10)) == [[5, 5], [5], [30], [1, 1]]
-    assert list(batches([], int, 10)) == []

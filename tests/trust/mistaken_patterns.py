@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 from drawing import Rule, near
+from mistaken_partitions import Panic
 from torch import Tensor
 
 from socialgraph.edges import Affinity, Centrality, LowRank, Pattern, StaticDistance
@@ -75,10 +76,6 @@ def in_place(i: Tensor, j: Tensor) -> Tensor:
 
 def panic(i: Tensor, j: Tensor) -> None:
     raise Panic("index out of bounds")
-
-
-class Panic(BaseException):
-    """What libraries in Rust raise: no Exception."""
 
 
 class Kept(Pattern):

@@ -20,7 +20,7 @@ import torch
 from omegaconf import DictConfig
 from torch import Tensor
 from torch_geometric.data import Data
-from torch_geometric.utils import cumsum, index_to_mask, lexsort, scatter
+from torch_geometric.utils import index_to_mask, scatter
 
 from lab.describe import drawn
 from lab.outcome import Outcome, Ranked
@@ -32,6 +32,7 @@ from socialgraph.data.collection import hash_fraction
 from socialgraph.data.evidence import Evidence
 from socialgraph.data.graph import circle_document, circle_size
 from socialgraph.errors import InputError
+from socialgraph.ranks import places, ranks
 
 
 def look(run: Run, tasks: Tasks) -> Outcome:
@@ -43,17 +44,17 @@ def look(run: Run, tasks: Tasks) -> Outcome:
     began, task = time.perf_counter(), tasks.of(run.config)
     recipe = Recipe(run.config.recipe)
     builder = recipe.builder(run.config, task, WeightCache.at())
-    places = known_places(run.config, task, builder.tokens, run.asked["amount"])
+    known = known_places(run.config, task, builder.tokens, run.asked["amount"])
     queries = task.collection[task.test_name].queries
-    pairs = [(query_id, queries[query_id], place.document_id) for query_id, place in places.items()]
+    pairs = [(query_id, queries[query_id], place.document_id) for query_id, place in known.items()]
     measured: dict[str, dict[str, float]] = {}
     spent: dict[str, float] = {}
     budget = run.config.trainer.token_budget
     for batch, graph in drawn(builder, pairs, budget, f"evidence, {run.row.label}", spent):
-        bounds = torch.tensor([[places[query_id].start, places[query_id].end] for query_id, _, _ in batch])
+        bounds = torch.tensor([[known[query_id].start, known[query_id].end] for query_id, _, _ in batch])
         for name, values in measures(graph, bounds.to(graph.batch.device)).items():
             measured.setdefault(name, {}).update(zip((q for q, _, _ in batch), values.tolist(), strict=True))
-    clusters = {query_id: place.document_id for query_id, place in places.items()}
+    clusters = {query_id: place.document_id for query_id, place in known.items()}
     seconds = time.perf_counter() - began
     also = {"clusters": clusters, "graph_seconds_per_document": spent["graph"] / len(pairs)}
     test = Ranked({}, seconds / len(pairs), measured)  # nothing is ranked
@@ -69,19 +70,19 @@ def known_places(config: DictConfig, task: Task, tokens: Tokens, amount: int) ->
         InputError: there is none.
     """
     where, asked = task.evidence(config.data), task.collection[task.test_name]
-    places: dict[str, Evidence] = {}
+    known: dict[str, Evidence] = {}
     for query_id in sorted(asked.queries, key=hash_fraction):
         place = where.get(query_id)
-        if place is not None and place.document_id in asked.relevant(query_id) and len(places) < amount:
+        if place is not None and place.document_id in asked.relevant(query_id) and len(known) < amount:
             place = place.in_full_text(task.collection.documents[place.document_id], tokens)
             if place.start < tokens.max_document_length:
-                places[query_id] = place
-    if not places:
+                known[query_id] = place
+    if not known:
         raise InputError(
             f"{config.data.label}, split {task.test_name}: where the evidence stands is known of no question; "
             "level=reading goes without"
         )
-    return places
+    return known
 
 
 def measures(graph: Data, bounds: Tensor) -> dict[str, Tensor]:
@@ -93,7 +94,7 @@ def measures(graph: Data, bounds: Tensor) -> dict[str, Tensor]:
     """
     batch, number = graph.batch, bounds.size(0)
     length = torch.bincount(batch, minlength=number)
-    place = torch.arange(batch.numel(), device=batch.device) - cumsum(length)[batch]
+    place = places(batch)
     evidence = (place >= bounds[batch, 0]) & (place < bounds[batch, 1])
     asked = torch.bincount(batch[evidence], minlength=number).clamp(min=1)
     (node, circle), document, size = graph.circle_index, circle_document(graph), circle_size(graph)
@@ -106,10 +107,7 @@ def measures(graph: Data, bounds: Tensor) -> dict[str, Tensor]:
 
     everywhere = index_to_mask(node, batch.numel())
     words = torch.bincount(batch[everywhere], minlength=number) / length.clamp(min=1)
-    order = lexsort([-held, document])  # of each document the circle that holds most comes first
-    rank = torch.empty_like(order)
-    per_document = torch.bincount(document, minlength=number)
-    rank[order] = torch.arange(order.numel(), device=order.device) - cumsum(per_document)[document]
+    rank = ranks(held, document)  # of each document the circle that holds most comes first
     breaks = torch.ones_like(node, dtype=torch.bool)  # where a run of neighbours begins
     breaks[1:] = (node.diff() != 1) | (circle.diff() != 0)
     members = scatter(size, document, dim_size=number, reduce="sum")
@@ -119,6 +117,6 @@ def measures(graph: Data, bounds: Tensor) -> dict[str, Tensor]:
         "best circle": share(rank < 1),
         "best two": share(rank < 2),
         "run": members / runs.clamp(min=1),
-        "sequences": per_document.float(),
+        "sequences": torch.bincount(document, minlength=number).float(),
         "words": members.float(),
     }

@@ -33,7 +33,6 @@ from socialgraph.data.files import cache_folder
 from socialgraph.data.graph import circle_document
 from socialgraph.errors import InputError, OptionError
 from socialgraph.nn import MaxP, SentenceEncoder
-from socialgraph.nn.sequences import circle_sequences
 from socialgraph.ranking.identity import weights_digest
 
 #: measures of a ranking, and how a document's score comes from those of its circles
@@ -134,12 +133,7 @@ def reader(config: DictConfig) -> KeptScores:
     with torch.random.fork_rng(devices=()):
         torch.manual_seed(config.seed)
         model = MaxP.from_backbone(config.backbone)
-
-    def score(graph: Data) -> Tensor:
-        sequences = circle_sequences(graph, model.cls_token_id, model.sep_token_id, leader="cls")
-        return model.score(model.leaders(sequences)).squeeze(-1)
-
-    return kept(model, score, config)
+    return kept(model, model.circle_scores, config)
 
 
 #: who scores circles; a measure of this level, such as "RR@10 reader mean", names the one that it is of

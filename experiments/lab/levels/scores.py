@@ -61,7 +61,6 @@ class KeptScores:
 
     def save(self) -> None:
         """Write what is kept."""
-        self.file.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(self.file, "wb") as file:
             file.write(save({"key": self.key, "score": self.score}))
 

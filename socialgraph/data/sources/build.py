@@ -21,6 +21,7 @@ from socialgraph.data.collection import Document, Queries, Run
 from socialgraph.data.files import atomic_write
 from socialgraph.data.sources.flags import flags
 from socialgraph.data.sources.source import BOUNDS, Contents, Question, Source, bucket, sha1
+from socialgraph.data.trec import write_qrels
 
 logger = logging.getLogger(__name__)
 
@@ -156,7 +157,7 @@ def _balanced(questions: list[Question], lengths: Mapping[str, int], run: Run | 
 
 def _write_split(part: str, questions: list[Question], run: Run, folder: Path) -> None:
     _write(folder / f"queries.{part}.tsv", "".join(f"{one.query_id}\t{one.text}\n" for one in questions))
-    _write(folder / f"qrels.{part}.txt", "".join(f"{one.query_id} 0 {one.doc_id} 1\n" for one in questions))
+    write_qrels(folder / f"qrels.{part}.txt", {one.query_id: {one.doc_id: 1} for one in questions})
     _write(
         folder / f"run.bm25.{part}.txt.gz",
         "".join(

@@ -16,17 +16,18 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
+from socialgraph.data.batches import batches
 from socialgraph.data.builder import GraphBuilder
 from socialgraph.data.collection import first_ids
 from socialgraph.data.collection import identity as collection_identity
 from socialgraph.data.files import atomic_write
-from socialgraph.errors import InputError, OptionError
+from socialgraph.errors import InputError, OptionError, check_choice
 from socialgraph.nn.bi_encoder import BiEncoder, PassageVectors
 from socialgraph.ranking import processes
 from socialgraph.ranking.identity import digest, identity_of
 from socialgraph.ranking.journal import Journal, writing
 from socialgraph.ranking.memory import Halving
-from socialgraph.ranking.rerank import batches, warn_of_empty
+from socialgraph.ranking.rerank import warn_of_empty
 from socialgraph.ranking.vectors.growing_store import growing_store
 from socialgraph.ranking.vectors.vector_store import VERSION, VectorStore, cutting
 
@@ -73,8 +74,7 @@ def encode_collection(
     """
     if token_budget < 1:
         raise OptionError(f"token_budget must be at least 1, got {token_budget}")
-    if dtype not in DTYPES:
-        raise OptionError(f"dtype must be one of {', '.join(DTYPES)}, got {dtype!r}")
+    check_choice("dtype", dtype, DTYPES)
     if builder.passages is None or builder.circles is not None:
         raise OptionError("only passages can be stored: build graphs with passages and without friend circles")
     ids = list(dict.fromkeys(document_ids))

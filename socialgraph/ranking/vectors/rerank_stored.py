@@ -9,12 +9,13 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from socialgraph.data.batches import batches
 from socialgraph.data.builder import GraphBuilder
 from socialgraph.data.collection import Queries, Run, first_ids
 from socialgraph.errors import CheckpointError, InputError
 from socialgraph.nn.bi_encoder import BiEncoder, PassageVectors, QueryVectors
 from socialgraph.ranking.identity import digest
-from socialgraph.ranking.rerank import Pair, Request, batches, depends_on, finite, scored
+from socialgraph.ranking.rerank import Pair, Request, depends_on, finite, scored
 from socialgraph.ranking.vectors.vector_store import VectorStore
 
 #: queries that go through BERT together
