@@ -17,7 +17,7 @@ def main(config: DictConfig) -> None:
     from lab.comparison import Comparison
     from lab.describe import try_graph
     from lab.execute import check_all, execute_all
-    from lab.files import file_name, write_figure
+    from lab.files import write_figure
     from lab.levels.runs import can_be_read, level_runs, levels_of, sections, settings_of
     from lab.levels.summary import write_summary
     from lab.plan import own_options, results_folder
@@ -25,6 +25,8 @@ def main(config: DictConfig) -> None:
     from lab.product import baseline_of, compared_rows
     from lab.report import lines_of, write_table
     from lab.task import Tasks
+
+    from socialgraph.data.files import file_name
 
     fixed = own_options(config)
     rows = compared_rows(config.varied, config.beside, fixed)

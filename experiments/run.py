@@ -20,12 +20,13 @@ def main(config: DictConfig) -> None:
     """Rank with every row as it is, then train and rank again; what is finished in the folder is not done again."""
     from lab.comparison import Comparison
     from lab.execute import check_all, execute_all, learns, log
-    from lab.files import file_name, write_text
+    from lab.files import write_text
     from lab.plan import Row, composed, named_run, typed_for_rows
     from lab.plots import draw_graph
     from lab.report import lines_of, write_table
     from lab.task import Tasks
 
+    from socialgraph.data.files import file_name
     from socialgraph.ranking import processes
 
     folder, tasks = processes.from_first(Path(HydraConfig.get().runtime.output_dir)), Tasks()

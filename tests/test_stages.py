@@ -1,3 +1,9 @@
+from pathlib import Path
+
+import pytest
+
+from socialgraph.ranker import training
+from socialgraph.ranker.training import train_stages
 from socialgraph.recipes.stages import steps_taken
 
 
@@ -6,3 +12,23 @@ def test_steps_of_all_stages_are_counted():
     assert steps_taken(log) == 5
     assert steps_taken([{"stage": "ranker", **log[1]}, {"stage": "student", "step": 2}, log[2]]) == 7
     assert steps_taken([]) == 0
+
+
+class Anything:
+    """A model of one's own that enters whatever stage it is told to."""
+
+    def enter(self, stage):
+        self.stage = stage
+
+
+@pytest.mark.parametrize("stage", ["../evil", "/tmp/evil", "a/b", "..", "student"])
+def test_checkpoints_of_a_stage_stay_in_the_folder_of_the_training(stage, monkeypatch):
+    places = []
+    monkeypatch.setattr(
+        training.ranking, "train", lambda model, builder, groups, folder, **_: places.append(folder) or []
+    )
+    recipe = {"stages": {stage: 1.0}, "training": {"loss": "listwise", "head_learning_rate": None, "arguments": {}}}
+    train_stages(Anything(), None, range(3), Path("folder"), recipe)
+    (place,) = places
+    assert place.parent == Path("folder")
+    assert ".." not in place.parts

@@ -20,7 +20,6 @@ from transformers import set_seed
 
 from lab.command import logged
 from lab.describe import describe_graphs
-from lab.files import file_name
 from lab.levels import evidence, reading
 from lab.memory import PeakMemory
 from lab.options.classes import check_parts
@@ -32,6 +31,7 @@ from lab.task import Task, Tasks, made, rank_by_first_stage
 from lab.unfinished import Unfinished, locked
 from socialgraph import ranking
 from socialgraph.data import TrainingGroups, WeightCache
+from socialgraph.data.files import file_name
 from socialgraph.errors import OutputError, counted
 from socialgraph.ranking import Retriever, processes
 

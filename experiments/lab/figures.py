@@ -14,12 +14,13 @@ from tqdm import tqdm
 from lab.by_query import lengths_of
 from lab.command import CONF
 from lab.comparison import per_query
-from lab.files import file_name, write_figure, write_json
+from lab.files import write_figure, write_json
 from lab.plan import composed
 from lab.store import Store, versions
 from lab.task import made, read_texts, test_split, whole_texts
 from socialgraph.data import Collection, GraphBuilder, TermStatistics, Tokens, WeightCache
 from socialgraph.data.collection import hash_fraction
+from socialgraph.data.files import file_name
 from socialgraph.edges import SocialEdges
 from socialgraph.errors import InputError, OptionError
 from socialgraph.inspect.by_length import draw_by_length, measures_by_length

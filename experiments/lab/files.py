@@ -1,9 +1,8 @@
-"""How the commands name, read and write files; of several processes the first one writes."""
+"""How the commands read and write files; of several processes the first one writes."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,11 +12,6 @@ from socialgraph.ranking import processes
 
 if TYPE_CHECKING:  # only pictures need it
     from matplotlib.figure import Figure
-
-
-def file_name(name: Any, also: str = "") -> str:
-    """Return a name as that of one file or folder: nothing in it leads elsewhere. Characters in ``also`` stay, too."""
-    return re.sub(rf"[^\w.{re.escape(also)}-]+", "-", str(name)).strip("-.") or "-"
 
 
 def read_json(path: Path) -> Any:

@@ -18,13 +18,13 @@ from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from lab.files import file_name
 from lab.mistakes import whole_message
 from lab.options import groups
 from lab.options.kinds import check_config
 from lab.overrides import latest, subject
 from lab.store import Store
 from lab.task import test_split
+from socialgraph.data.files import file_name
 from socialgraph.errors import OptionError
 from socialgraph.ranker.files import tables
 from socialgraph.ranking.identity import LOGGING

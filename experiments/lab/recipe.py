@@ -22,7 +22,7 @@ from socialgraph.edges import SocialEdges
 from socialgraph.edges.sampler_laws import checked_edges
 from socialgraph.errors import OptionError, is_own
 from socialgraph.ranker import Ranker
-from socialgraph.ranker.training import record, train_stages
+from socialgraph.ranker.training import record, stage_folder, train_stages
 from socialgraph.ranking import processes
 from socialgraph.ranking.journal import finished as finished_batches
 from socialgraph.ranking.training.checkpoints import last_whole, step
@@ -154,7 +154,7 @@ def train(
     """Train the model, stage by stage where the recipe has stages; checkpoints go to the folder."""
     recipe: dict[str, Any] = OmegaConf.to_container(config.recipe, resolve=True)  # type: ignore[assignment]
     arguments = OmegaConf.to_container(config.trainer.arguments) | recipe["training"]["arguments"]
-    places = [folder / (stage or "") for stage, _ in stages(recipe["stages"], len(groups))]
+    places = [stage_folder(folder, stage) for stage, _ in stages(recipe["stages"], len(groups))]
     before = sum(step(checkpoint) for checkpoint in map(last_whole, places) if checkpoint is not None)
     start = time.perf_counter()
     log = train_stages(

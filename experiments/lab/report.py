@@ -19,8 +19,9 @@ from omegaconf import DictConfig
 
 from lab.columns import COLUMNS, NOTES, Column
 from lab.comparison import Comparison, Line
-from lab.files import file_name, write_text
+from lab.files import write_text
 from lab.plan import Run, by_row
+from socialgraph.data.files import file_name
 from socialgraph.ranking import processes
 
 log = logging.getLogger("socialgraph")

@@ -13,10 +13,10 @@ from typing import Any
 from hydra import compose
 from omegaconf import DictConfig
 
-from lab.files import file_name
 from lab.overrides import subject
 from lab.plan import Row, Run, composed, identity, selected, table_rows, typed_for_rows, with_seed
 from lab.task import test_splits
+from socialgraph.data.files import file_name
 from socialgraph.ranking import processes
 from socialgraph.recipes.typed import quoted
 

@@ -14,8 +14,8 @@ import torch
 from filelock import FileLock, Timeout
 from safetensors.torch import load_file, save
 
-from lab.files import file_name, read_json, write_json
-from socialgraph.data.files import atomic_write, check_room, sha256
+from lab.files import read_json, write_json
+from socialgraph.data.files import atomic_write, check_room, file_name, sha256
 from socialgraph.ranker import Ranker
 from socialgraph.ranking import processes
 from socialgraph.ranking.identity import differences

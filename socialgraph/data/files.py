@@ -287,3 +287,8 @@ def decoded(line: bytes, where: str) -> str:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(f"{where}: not UTF-8 (byte {error.start}: {error.reason})") from None
+
+
+def file_name(name: Any, also: str = "") -> str:
+    """Return a name as that of one file or folder: nothing in it leads elsewhere. Characters in ``also`` stay, too."""
+    return re.sub(rf"[^\w.{re.escape(also)}-]+", "-", str(name)).strip("-.") or "-"

@@ -16,6 +16,7 @@ from torch.utils.data import Subset
 
 from socialgraph import ranking
 from socialgraph.data import Collection, GraphBuilder, TrainingGroups
+from socialgraph.data.files import file_name
 from socialgraph.errors import OptionError
 from socialgraph.recipes.stages import enter, stages, steps_taken
 
@@ -73,11 +74,16 @@ def train_stages(
     for stage, part in stages(recipe["stages"], len(groups)):
         enter(model, stage)
         lines = ranking.train(
-            model, builder, Subset(groups, part), folder / (stage or ""),  # type: ignore[arg-type]
+            model, builder, Subset(groups, part), stage_folder(folder, stage),  # type: ignore[arg-type]
             **kept, **{**training["arguments"], **options},
         )  # fmt: skip
         log += [{"stage": stage, **line} if stage else line for line in lines]
     return log
+
+
+def stage_folder(folder: Path, stage: str | None) -> Path:
+    """Return where the checkpoints of a stage go, whatever it is called: inside the folder of the training."""
+    return folder if stage is None else folder / file_name(stage)
 
 
 def record(
