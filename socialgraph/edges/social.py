@@ -15,7 +15,7 @@ from socialgraph.edges.edge_sampler import EdgeSampler
 from socialgraph.edges.laws import checked_affinities, refuse_sums
 from socialgraph.edges.layout import documents
 from socialgraph.edges.mixture import mix
-from socialgraph.edges.pattern import Pattern
+from socialgraph.edges.pattern import Centrality, Pattern
 from socialgraph.edges.social_graph import SocialGraph
 from socialgraph.errors import OptionError
 
@@ -36,7 +36,7 @@ class SocialEdges(EdgeSampler):
     has no edge.
 
     Args:
-        patterns: the patterns to mix, by name or in a row.
+        patterns: the patterns to mix, by name or in a row, where each has the name of its class.
         weights: lambda for each name; patterns that are not named get 1. The weights are normalised to sum
             to 1, so that leaving a pattern out keeps the proportions of the others. Default: all equal; the
             paper gives no values. (The released code used 0.3 static distance, 0.2 static centrality, 0.3
@@ -48,7 +48,8 @@ class SocialEdges(EdgeSampler):
             compiled a warning says so, and edges are drawn without it.
 
     Raises:
-        OptionError: sparsity out of range, no pattern, an unknown name or a negative weight.
+        OptionError: sparsity out of range, no pattern, two of one name or that keep their weights under one name, an
+            unknown name or a negative weight.
     """
 
     def __init__(
@@ -59,8 +60,7 @@ class SocialEdges(EdgeSampler):
         compile: bool | None = None,
     ) -> None:
         super().__init__()
-        if not isinstance(patterns, Mapping):
-            patterns = {pattern.name: pattern for pattern in patterns}
+        patterns = _named(patterns)
         if not patterns:
             raise OptionError("edges need at least one pattern, got none")
         if not 0.0 < sparsity < 1.0:
@@ -129,6 +129,24 @@ class SocialEdges(EdgeSampler):
         )
         compiled = "" if self.compile_coins is None else f", compile={self.compile_coins}"
         return f"{type(self).__name__}({inside}, sparsity={self.sparsity}{compiled})"
+
+
+def _named(patterns: Mapping[str, Pattern] | Iterable[Pattern]) -> dict[str, Pattern]:
+    """Return patterns by name; refuse two of which one would take the other's place, in the mixture or in a graph."""
+    if isinstance(patterns, Mapping):
+        named = dict(patterns)
+    else:
+        row = list(patterns)
+        named = {pattern.name: pattern for pattern in row}
+        if len(named) < len(row):
+            twice = ", ".join(pattern.name for pattern in row)
+            raise OptionError(f"two patterns of a row have one name: {twice}; name them, {{name: pattern, ...}}")
+    keeper: dict[str, str] = {}
+    for name, pattern in named.items():
+        if isinstance(pattern, Centrality) and keeper.setdefault(pattern.name, name) != name:
+            told = f"patterns {keeper[pattern.name]} and {name} keep their weights in a graph as {pattern.name!r}, both"
+            raise OptionError(f"{told}; derive a class of another name for one of them")
+    return named
 
 
 def scale(affinity: Affinity, target: Tensor) -> Tensor:
