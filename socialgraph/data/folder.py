@@ -225,7 +225,8 @@ def _document(line: bytes, where: str) -> Document:
         value = entry.get(key, default)
         if key not in entry and default is None:
             there = ", ".join(map(repr, entry))[:200] or "none"
-            raise InputError(f"{where}: the key {key!r} is missing; there are: {there}")
+            other = "; a folder in BEIR's layout is read by load_hub, data=hub data.id=..." if "_id" in entry else ""
+            raise InputError(f"{where}: the key {key!r} is missing; there are: {there}{other}")
         if not isinstance(value, str):
             got = type(value).__name__ + ("" if isinstance(value, list | dict) else f" {str(value)[:40]!r}")
             raise InputError(f"{where}: {key!r} must be a string, got {got}")
