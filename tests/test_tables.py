@@ -171,6 +171,12 @@ def test_a_test_split_is_the_same_however_it_is_typed(hydra, typed):
     assert isinstance(one["data"]["splits"]["test"], str)
 
 
+@pytest.mark.parametrize("split", ["train", "dev"])
+def test_so_are_the_other_splits(hydra, split):
+    one, plain = (identity(composed([f"data.splits.{split}={name}"])) for name in ("2019", "'2019'"))
+    assert one == plain
+
+
 @pytest.mark.parametrize("table", ["table1", "table2", "whole-documents"])
 @pytest.mark.parametrize("size", ["cpu", "gpu"])
 def test_every_row_is_something_to_type(hydra, table, size):

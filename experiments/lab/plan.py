@@ -14,12 +14,12 @@ from typing import Any
 from hydra import compose
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
-from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from lab.mistakes import whole_message
 from lab.options import groups
+from lab.options.classes import check_parts, typed_as
 from lab.options.kinds import check_config
 from lab.overrides import latest, subject
 from lab.store import Store
@@ -28,7 +28,7 @@ from socialgraph.data.files import file_name
 from socialgraph.errors import OptionError
 from socialgraph.ranker.files import tables
 from socialgraph.ranking.identity import LOGGING
-from socialgraph.recipes.classes import BACKBONE
+from socialgraph.recipes.classes import BACKBONE, imported
 from socialgraph.recipes.typed import refuse_empty_tables
 
 
@@ -120,6 +120,9 @@ def identity(config: DictConfig, split: str | None = None) -> dict[str, Any]:
     Args:
         config: of the run.
         split: the one of several test splits that it is about; None: there is one.
+
+    Raises:
+        OptionError: see :func:`sources`.
     """
     whole: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]
     kept = {
@@ -132,13 +135,22 @@ def identity(config: DictConfig, split: str | None = None) -> dict[str, Any]:
         for how in LOGGING:
             part.get("arguments", {}).pop(how, None)
     kept["data"].pop("label")
-    kept["data"]["splits"]["test"] = test_split(config.data) if split is None else split
+    named = {name: str(one) for name, one in kept["data"]["splits"].items()}  # also what was typed as a number
+    kept["data"]["splits"] = {**named, "test": test_split(config.data) if split is None else split}
+    if own := sources(config):
+        kept["sources"] = own
     return kept
 
 
 def sources(config: DictConfig) -> dict[str, str]:
-    """Return hashes of the files that define classes from outside the package: an edited class is another run."""
-    recipe = OmegaConf.to_container(config.recipe, resolve=True)
+    """Return hashes of the files that define classes from outside the package: an edited class is another run.
+
+    Raises:
+        OptionError: there is no such class; it names the option.
+    """
+    recipe: dict[str, Any] = OmegaConf.to_container(config.recipe, resolve=True)  # type: ignore[assignment]
+    for part, value in recipe.items():
+        check_parts(value, typed_as(config.recipe, part))
     return {
         name: hashlib.sha256(Path(source(name.removesuffix(BACKBONE))).read_bytes()).hexdigest()
         for name in sorted({one["_target_"] for one in tables(recipe)})
@@ -148,7 +160,7 @@ def sources(config: DictConfig) -> dict[str, str]:
 
 def source(name: str) -> str:
     """Return the file that defines a class or function, or whose module has another thing that makes an object."""
-    made = get_object(name)
+    made = imported(name)
     is_defined = isinstance(made, type) or inspect.isroutine(made)
     return inspect.getfile(made if is_defined else import_module(name.rpartition(".")[0]))
 

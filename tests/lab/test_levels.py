@@ -21,6 +21,7 @@ from torch_geometric.data import Batch
 from socialgraph.data import Split
 from socialgraph.data.graph import gather
 from socialgraph.partition import Partition, RandomCircles, Whole, Windows
+from socialgraph.ranking import differences
 from socialgraph.testing.documents import document
 
 
@@ -108,6 +109,16 @@ def test_a_random_order():
         firsts = [min(place for place, d in enumerate(order, 1) if d < relevant) for order in orders]
         expected = fmean(1 / place if place <= cut else 0.0 for place in firsts)
         assert random_reciprocal_rank(split(n, relevant), cut) == pytest.approx(expected)
+
+
+def test_what_a_reading_depends_on():
+    typed = ["partition=edge", "recipe.passages=null"]
+    plain = depends_on(composed_from(*typed), "reading")
+    assert not differences(plain, depends_on(composed_from(*typed, "trainer.bf16=auto"), "reading"))
+    half = depends_on(composed_from(*typed, "trainer.bf16=true"), "reading")
+    assert differences(plain, half) == ["bf16 was None, is True"]
+    passages = depends_on(composed_from("partition=edge"), "reading")
+    assert [one.split(" was ")[0] for one in differences(plain, passages)] == ["recipe.passages"]
 
 
 class Tables:

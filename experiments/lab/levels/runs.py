@@ -92,9 +92,10 @@ def depends_on(one: DictConfig, level: str) -> dict[str, Any]:
     """Return what a result of a level that trains nothing depends on."""
     whole = identity(one)
     kept = {key: whole[key] for key in ("data", "query_length", "seed", "backbone")}
-    kept["recipe"] = {key: whole["recipe"][key] for key in ("edges", "circles", "document_length")}
+    kept["recipe"] = {key: whole["recipe"][key] for key in ("edges", "circles", "passages", "document_length")}
     if level == "reading":
         kept["sentence_backbone"] = one.sentence_backbone
+        kept["bf16"] = None if one.trainer.bf16 == "auto" else one.trainer.bf16  # as the default it is not named
     return kept | {"level": level}
 
 
