@@ -5,8 +5,10 @@ from __future__ import annotations
 import copy
 import hashlib
 import inspect
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -24,10 +26,10 @@ from lab.options.kinds import check_config
 from lab.overrides import latest, subject
 from lab.store import Store
 from lab.task import test_split
-from socialgraph.data.files import file_name
+from socialgraph.data.files import file_name, sha256
 from socialgraph.errors import OptionError
 from socialgraph.ranker.files import tables
-from socialgraph.ranking.identity import LOGGING
+from socialgraph.ranking.identity import LOGGING, digest
 from socialgraph.recipes.classes import BACKBONE, imported
 from socialgraph.recipes.typed import refuse_empty_tables
 
@@ -117,6 +119,9 @@ def results_folder(config: DictConfig) -> Path:
 def identity(config: DictConfig, split: str | None = None) -> dict[str, Any]:
     """Return what a run's result depends on.
 
+    Where folders lie is not part of it: built collections and local backbones are there by name, so that a run stays
+    what it is on another machine.
+
     Args:
         config: of the run.
         split: the one of several test splits that it is about; None: there is one.
@@ -139,7 +144,25 @@ def identity(config: DictConfig, split: str | None = None) -> dict[str, Any]:
     kept["data"]["splits"] = {**named, "test": test_split(config.data) if split is None else split}
     if own := sources(config):
         kept["sources"] = own
-    return kept
+    if config.recipe.first_stage is not None:
+        kept.pop("backbone")
+    backbones = {one["backbone"] for one in (whole, *tables(whole)) if one.get("backbone")}
+    names = {backbone: backbone_name(backbone) for backbone in backbones}
+    if "root" in whole["data"]:
+        names |= {whole["data"]["root"]: "collections", whole["data"]["path"]: whole["data"]["label"]}
+    text = json.dumps(kept)
+    for place, name in names.items():
+        text = text.replace(json.dumps(place), json.dumps(name))
+    return json.loads(text)
+
+
+@cache
+def backbone_name(backbone: str) -> str:
+    """Return a backbone's name; of a folder its own and a hash of its files, since another may take its place."""
+    folder = Path(backbone)
+    read = ("*.safetensors", "*.json", "*.txt", "1_Pooling/config.json")  # weights, config, tokenizer
+    files = sorted(path for pattern in read for path in folder.glob(pattern))
+    return f"{folder.name} {digest([sha256(path) for path in files])[:16]}" if folder.is_dir() else backbone
 
 
 def sources(config: DictConfig) -> dict[str, str]:

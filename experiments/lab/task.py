@@ -101,7 +101,7 @@ def check_splits(data: DictConfig, collection: Collection, dev: Split, tests: di
     for name in tests:
         if name == str(data.splits.train):
             warnings.warn(f"data.splits.test={name}: models are trained on the queries that test them", stacklevel=3)
-        if name == str(data.splits.dev):
+        if name == str(data.splits.dev) and data.queries.dev != 0:  # with 0 nothing is chosen
             told = "the weight of the first stage is chosen on the queries that test it"
             warnings.warn(f"data.splits.test={name}: {told}", stacklevel=3)
 
