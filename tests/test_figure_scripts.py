@@ -75,6 +75,9 @@ def test_figure5(tales, tmp_path, run):
 def test_figure6(tales, tmp_path, run):
     folder = tmp_path / "results" / "tales" / "test"
     folder.mkdir(parents=True)
+    for name, line in (("queries.test.tsv", "q-mole\tmole\n"), ("qrels.test.txt", "q-mole 0 otter 0\n")):
+        with open(tmp_path / "tales" / name, "a") as file:
+            file.write(line)  # a question that no document answers
     collection = load_folder(tmp_path / "tales").name
     ranks = {"ours": (1, 1, 2), "theirs": (3, 3, 3)}  # where each query finds its document
 
@@ -83,6 +86,7 @@ def test_figure6(tales, tmp_path, run):
         for query, rank in zip(ANIMALS, ranks, strict=True):
             others = iter(animal for animal in ANIMALS if animal != query)
             results[f"q-{query}"] = {query if place == rank else next(others): 1.0 / place for place in (1, 2, 3)}
+        results["q-mole"] = {"otter": 1.0}
         measures = {"RR@10": {query: 0.0 for query in results}}
         value = {"name": f"{row} $", "collection": name, "measures": measures, "config": {}}
         Store(folder).write(f"{row}.{seed}", results, value)

@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 from commands import call, configured, times, typed_for_tales, write_tales
 from hydra import compose
+from lab.columns import budget_columns
 from lab.comparison import Comparison, Line
-from lab.plan import composed, identity, table_rows
+from lab.plan import Row, composed, identity, table_rows
 from lab.report import Report
 
 from socialgraph.data import read_run
@@ -150,11 +151,30 @@ def test_seeds_are_averaged_query_by_query_and_significance_is_marked(hydra):
     assert printed not in Report(Comparison(config, own)).notes()
 
 
+def test_the_budget_is_that_of_the_training(hydra):
+    config = {"trainer": {"groups": 10, "negatives": 3}, "recipe": {"document_length": 500}}
+    logs = {
+        "twice": [{"step": 4, "epoch": 1.6}, {"step": 5, "epoch": 2.0}],
+        "stages": [{"stage": name, "step": step, "epoch": 1.0} for name, step in (("first", 3), ("second", 2))],
+        "as it is": [],
+    }
+    lines = [Line(Row(name), [{"config": config, "training": log}]) for name, log in logs.items()]
+    steps, pieces = budget_columns(Comparison(configured("table", "data.label=x"), lines))
+    assert [steps.value(line) for line in lines] == [5, 5, None]
+    assert [pieces.value(line) for line in lines] == [2 * 40 * 500 / 1e6, 40 * 500 / 1e6, None]
+
+
 @pytest.mark.parametrize("typed", ["[test]", "2019"])
 def test_a_test_split_is_the_same_however_it_is_typed(hydra, typed):
     one, plain = (identity(composed([f"data.splits.test={name}"])) for name in (typed, f"'{typed.strip('[]')}'"))
     assert one == plain
     assert isinstance(one["data"]["splits"]["test"], str)
+
+
+@pytest.mark.parametrize("split", ["train", "dev"])
+def test_so_are_the_other_splits(hydra, split):
+    one, plain = (identity(composed([f"data.splits.{split}={name}"])) for name in ("2019", "'2019'"))
+    assert one == plain
 
 
 @pytest.mark.parametrize("table", ["table1", "table2", "whole-documents"])

@@ -10,8 +10,9 @@ from typing import Any
 
 import scipy.stats
 
-from lab.comparison import Comparison, Line
+from lab.comparison import Comparison, Line, can_be_tested
 from socialgraph.ranking import TTest, paired_t_test
+from socialgraph.recipes.stages import steps_taken
 
 #: chance with which a difference that is there should be seen
 POWER = 0.8
@@ -129,7 +130,9 @@ def own_interval_columns(of: Comparison) -> list[Column]:
 
     def interval(line: Line) -> tuple[float, float] | None:
         values = line.measures()[of.measures[0]]
-        return paired_t_test(values, dict.fromkeys(values, 0.0), of.clusters).interval if len(values) > 1 else None
+        if not can_be_tested(values, of.clusters):
+            return None
+        return paired_t_test(values, dict.fromkeys(values, 0.0), of.clusters).interval
 
     return [Column(f"95 % of {of.measures[0]}", interval, from_to)]
 
@@ -150,16 +153,15 @@ def statistics_columns(of: Comparison) -> list[Column]:
 
 
 def budget_columns(of: Comparison) -> list[Column]:
-    """Return the training steps, and the word pieces of documents that are read in them at most."""
+    """Return the training steps, and the word pieces of documents that they read at most; nothing without training."""
 
     def steps(line: Line) -> int | None:
-        arguments = line.config["trainer"]["arguments"]
-        batch = arguments["per_device_train_batch_size"] * arguments.get("gradient_accumulation_steps", 1)
-        return -(-line.config["trainer"]["groups"] // batch) if line.is_model else None
+        return steps_taken(line.seeds[0]["training"]) or None
 
     def pieces(line: Line) -> float | None:
         trainer, length = line.config["trainer"], line.config["recipe"]["document_length"]
-        return trainer["groups"] * (1 + trainer["negatives"]) * length / 1e6 if line.is_model else None
+        epochs = max((entry.get("epoch", 0.0) for entry in line.seeds[0]["training"]), default=0.0)
+        return epochs * trainer["groups"] * (1 + trainer["negatives"]) * length / 1e6 or None
 
     return [Column("Steps", steps, where="csv"), Column("Training pieces (M)", pieces, ".2f")]
 

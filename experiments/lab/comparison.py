@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from statistics import fmean, stdev
@@ -94,6 +94,11 @@ def mixed(run: dict[str, Any]) -> dict[str, Values] | None:
     return run["interpolated"]["measures"][run["config"]["data"]["splits"]["test"]]
 
 
+def can_be_tested(queries: Iterable[str], clusters: Mapping[str, str] | None) -> bool:
+    """Tell whether there are two queries or more, and of two clusters where they have some: a t-test needs them."""
+    return len({clusters[query] if clusters else query for query in queries}) > 1
+
+
 class Comparison:
     """Lines, with every line tested against one.
 
@@ -121,7 +126,7 @@ class Comparison:
         None for the reference, or where nothing can be tested.
         """
         first, theirs = self.measures[0], self.by_name.get(self.to)
-        if theirs is None or theirs is line or len(line.measures()[first]) < 2:
+        if theirs is None or theirs is line or not can_be_tested(line.measures()[first], self.clusters):
             return None
         return paired_t_test(line.measures()[first], theirs.measures()[first], self.clusters)
 
@@ -142,9 +147,9 @@ class Comparison:
         theirs = self.by_name[self.to].measures()[measure]
         others = {name: line.measures(kind) for name, line in self.by_name.items() if name != self.to}
         others = {name: values for name, values in others.items() if values}
-        if len(theirs) < 2 or not others:
-            return {}
         clusters = self.clusters
+        if not others or not can_be_tested(theirs, clusters):
+            return {}
         p_values = holm([paired_t_test(values[measure], theirs, clusters).p_value for values in others.values()])
         return dict(zip(others, p_values, strict=True))
 

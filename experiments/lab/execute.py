@@ -174,7 +174,7 @@ def train_and_rank(run: Run, recipe: Recipe, task: Task, unfinished: Unfinished)
         if run.keep_model:
             ranker = recipe.ranker(config, model, builder, groups, task, training.log)
             unfinished.keep_model(ranker, run.folder / "models" / file_name(run.name))
-    dev_name, ranked = config.data.splits.dev, {}
+    dev_name, ranked = str(config.data.splits.dev), {}
     for split, queries in {dev_name: task.dev, **task.tests}.items():
         ranked[split] = rerank(config, queries, model, builder, unfinished.journal(split))
     size = sum(parameter.numel() for parameter in model.parameters())

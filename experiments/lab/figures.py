@@ -118,13 +118,14 @@ def draw_figure6(chosen: argparse.Namespace) -> Drawn:
     for row in chosen.rows.split(","):
         name, values = measured(store, row, chosen.measure, qrels, collection.name)
         measures[row if name in measures else name] = values
-    relevant = {query: collection[split].relevant(query) for query in values}
+    relevant = {query: collection[split].relevant(query) for values in measures.values() for query in values}
     lengths = lengths_of(relevant, collection, whole_texts(collection, config.backbone))
-    buckets = measures_by_length(measures, lengths, chosen.bounds)
+    inside = {name: {q: value for q, value in values.items() if q in lengths} for name, values in measures.items()}
+    buckets = measures_by_length(inside, lengths, chosen.bounds)
     for bucket in buckets:
         means = ", ".join(f"{system} {mean:.3f}" for system, mean in bucket.means.items())
         print(f"{bucket.name:>16}: {len(bucket.queries):4} queries  {means}")
-    note = f"{collection.name}, split {split}, {len(relevant)} queries; lines: one standard error"
+    note = f"{collection.name}, split {split}, {len(lengths)} queries; lines: one standard error"
     numbers = {
         "collection": collection.name, "split": split, "measure": chosen.measure,
         "buckets": [vars(bucket) for bucket in buckets],

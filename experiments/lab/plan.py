@@ -5,8 +5,10 @@ from __future__ import annotations
 import copy
 import hashlib
 import inspect
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -14,21 +16,21 @@ from typing import Any
 from hydra import compose
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
-from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from lab.mistakes import whole_message
 from lab.options import groups
+from lab.options.classes import check_parts, typed_as
 from lab.options.kinds import check_config
 from lab.overrides import latest, subject
 from lab.store import Store
 from lab.task import test_split
-from socialgraph.data.files import file_name
+from socialgraph.data.files import file_name, sha256
 from socialgraph.errors import OptionError
 from socialgraph.ranker.files import tables
-from socialgraph.ranking.identity import LOGGING
-from socialgraph.recipes.classes import BACKBONE
+from socialgraph.ranking.identity import LOGGING, digest
+from socialgraph.recipes.classes import BACKBONE, imported
 from socialgraph.recipes.typed import refuse_empty_tables
 
 
@@ -117,9 +119,15 @@ def results_folder(config: DictConfig) -> Path:
 def identity(config: DictConfig, split: str | None = None) -> dict[str, Any]:
     """Return what a run's result depends on.
 
+    Where folders lie is not part of it: built collections and local backbones are there by name, so that a run stays
+    what it is on another machine.
+
     Args:
         config: of the run.
         split: the one of several test splits that it is about; None: there is one.
+
+    Raises:
+        OptionError: see :func:`sources`.
     """
     whole: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]
     kept = {
@@ -132,13 +140,40 @@ def identity(config: DictConfig, split: str | None = None) -> dict[str, Any]:
         for how in LOGGING:
             part.get("arguments", {}).pop(how, None)
     kept["data"].pop("label")
-    kept["data"]["splits"]["test"] = test_split(config.data) if split is None else split
-    return kept
+    named = {name: str(one) for name, one in kept["data"]["splits"].items()}  # also what was typed as a number
+    kept["data"]["splits"] = {**named, "test": test_split(config.data) if split is None else split}
+    if own := sources(config):
+        kept["sources"] = own
+    if config.recipe.first_stage is not None:
+        kept.pop("backbone")
+    backbones = {one["backbone"] for one in (whole, *tables(whole)) if one.get("backbone")}
+    names = {backbone: backbone_name(backbone) for backbone in backbones}
+    if "root" in whole["data"]:
+        names |= {whole["data"]["root"]: "collections", whole["data"]["path"]: whole["data"]["label"]}
+    text = json.dumps(kept)
+    for place, name in names.items():
+        text = text.replace(json.dumps(place), json.dumps(name))
+    return json.loads(text)
+
+
+@cache
+def backbone_name(backbone: str) -> str:
+    """Return a backbone's name; of a folder its own and a hash of its files, since another may take its place."""
+    folder = Path(backbone)
+    read = ("*.safetensors", "*.json", "*.txt", "1_Pooling/config.json")  # weights, config, tokenizer
+    files = sorted(path for pattern in read for path in folder.glob(pattern))
+    return f"{folder.name} {digest([sha256(path) for path in files])[:16]}" if folder.is_dir() else backbone
 
 
 def sources(config: DictConfig) -> dict[str, str]:
-    """Return hashes of the files that define classes from outside the package: an edited class is another run."""
-    recipe = OmegaConf.to_container(config.recipe, resolve=True)
+    """Return hashes of the files that define classes from outside the package: an edited class is another run.
+
+    Raises:
+        OptionError: there is no such class; it names the option.
+    """
+    recipe: dict[str, Any] = OmegaConf.to_container(config.recipe, resolve=True)  # type: ignore[assignment]
+    for part, value in recipe.items():
+        check_parts(value, typed_as(config.recipe, part))
     return {
         name: hashlib.sha256(Path(source(name.removesuffix(BACKBONE))).read_bytes()).hexdigest()
         for name in sorted({one["_target_"] for one in tables(recipe)})
@@ -148,7 +183,7 @@ def sources(config: DictConfig) -> dict[str, str]:
 
 def source(name: str) -> str:
     """Return the file that defines a class or function, or whose module has another thing that makes an object."""
-    made = get_object(name)
+    made = imported(name)
     is_defined = isinstance(made, type) or inspect.isroutine(made)
     return inspect.getfile(made if is_defined else import_module(name.rpartition(".")[0]))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 import warnings
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 import torch
 from omegaconf import DictConfig, OmegaConf
 
-from lab.options.classes import check_arguments, check_parts
+from lab.options.classes import check_arguments, check_parts, typed_as
 from lab.outcome import Ranked
 from lab.task import Task, read_texts
 from lab.unfinished import Training
@@ -82,13 +81,6 @@ class Recipe:
         return self.parts.builder(documents, tokens, statistics, **options)
 
 
-def typed_as(recipe: DictConfig, part: str) -> str:
-    """Return the option by which the user names a part of a recipe: "partition" where circles are ``${partition}``."""
-    written = str(OmegaConf.to_container(recipe, resolve=False)[part])  # type: ignore[index, call-overload]
-    group = re.fullmatch(r"\$\{(\w+)\}", written)
-    return group[1] if group else f"recipe.{part}"
-
-
 def check_own_classes(recipe: Recipe) -> None:
     """Try edges and partitions from outside the package on hard graphs; those of the package have passed.
 
@@ -155,7 +147,9 @@ def train(
     recipe: dict[str, Any] = OmegaConf.to_container(config.recipe, resolve=True)  # type: ignore[assignment]
     arguments = OmegaConf.to_container(config.trainer.arguments) | recipe["training"]["arguments"]
     places = [stage_folder(folder, stage) for stage, _ in stages(recipe["stages"], len(groups))]
-    before = sum(step(checkpoint) for checkpoint in map(last_whole, places) if checkpoint is not None)
+    # in the first process alone: what is not whole is removed
+    there = processes.run_in_first(lambda: [last_whole(place) for place in places])
+    before = sum(step(checkpoint) for checkpoint in there if checkpoint is not None)
     start = time.perf_counter()
     log = train_stages(
         model, builder, groups, folder, recipe,

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from hydra import compose
 from omegaconf import DictConfig
@@ -31,8 +29,8 @@ def study_runs(config: DictConfig) -> list[Run]:
     """
     rows = selected(paper_rows(config), config.rows, "the study")
     typed = [one for one in typed_for_rows() if subject(one) != "measures"]  # they are set for all
-    composed_once = [(data, row, configured(config, data, row, typed)) for data in config.collections for row in rows]
-    return [study_run(config, data, row, with_seed(one, s)) for s in config.seeds for data, row, one in composed_once]
+    composed_once = [(row, configured(config, data, row, typed)) for data in config.collections for row in rows]
+    return [study_run(config, row, with_seed(one, seed)) for seed in config.seeds for row, one in composed_once]
 
 
 def paper_rows(config: DictConfig) -> list[Row]:
@@ -51,25 +49,15 @@ def configured(config: DictConfig, data: str, row: Row, typed: Sequence[str]) ->
     return composed([*placed, *config.size.overrides, *row.overrides, *typed], row.name)
 
 
-def study_run(config: DictConfig, data: str, row: Row, one: DictConfig) -> Run:
-    """Return the run of a row on a collection, with the seed of its configuration."""
+def study_run(config: DictConfig, row: Row, one: DictConfig) -> Run:
+    """Return the run of a row with a configuration, and with its seed."""
     root, splits = Path(config.results) / file_name(one.data.label), test_splits(one.data)
     # a first seed has its times in the table: it computes its own [CLS] attention
     weights = Path(config.work) / "weights" if one.seed > 0 else None
     return Run(
         row, one.seed, one, {split: root / file_name(split) for split in splits},
-        {split: placeless(identity(one, split), data, one) for split in splits}, weights=weights,
+        {split: identity(one, split) for split in splits}, weights=weights,
     )  # fmt: skip
-
-
-def placeless(wanted: dict[str, Any], data: str, one: DictConfig) -> dict[str, Any]:
-    """Return what a run depends on with names where folders were: it stays what it is on another machine."""
-    if one.recipe.first_stage is not None:
-        wanted.pop("backbone")
-    text = json.dumps(wanted)
-    for place, name in ((one.data.path, data), (one.data.root, "data"), (one.backbone, Path(one.backbone).name)):
-        text = text.replace(json.dumps(str(place)), json.dumps(name))
-    return json.loads(text)
 
 
 def tables_of(runs: Sequence[Run]) -> dict[tuple[Path, str], list[Run]]:

@@ -74,12 +74,12 @@ def load_task(data: DictConfig) -> Task:
         raise OptionError(f"data.retriever is null, but {collection.name} has no candidates for {', '.join(bare)}")
     collection = ranking.retrieve_candidates(collection, retriever, data.depth)
     answerable = data.queries.get("found", False)
-    dev = sampled(collection[data.splits.dev], data.queries.dev, data.depth, answerable)
+    dev = sampled(collection[str(data.splits.dev)], data.queries.dev, data.depth, answerable)
     tests = {
         name: sampled(collection[name], data.queries.test, data.depth, answerable) for name in test_splits(data)
     }  # fmt: skip
     check_splits(data, collection, dev, tests)
-    return Task(collection, collection[data.splits.train], dev, tests)
+    return Task(collection, collection[str(data.splits.train)], dev, tests)
 
 
 def check_splits(data: DictConfig, collection: Collection, dev: Split, tests: dict[str, Split]) -> None:
@@ -101,7 +101,7 @@ def check_splits(data: DictConfig, collection: Collection, dev: Split, tests: di
     for name in tests:
         if name == str(data.splits.train):
             warnings.warn(f"data.splits.test={name}: models are trained on the queries that test them", stacklevel=3)
-        if name == str(data.splits.dev):
+        if name == str(data.splits.dev) and data.queries.dev != 0:  # with 0 nothing is chosen
             told = "the weight of the first stage is chosen on the queries that test it"
             warnings.warn(f"data.splits.test={name}: {told}", stacklevel=3)
 

@@ -51,7 +51,7 @@ def fit(
     builder = ranker.count(collection).builder(collection)
     with tempfile.TemporaryDirectory() if folder is None else nullcontext(folder) as place:
         own = {"resume": folder is not None, "dev": dev, "seed": seed, "use_cpu": ranker.device.type == "cpu"}
-        log = train_stages(ranker.model, builder, drawn, Path(place), ranker.recipe, **own, **options)
+        log = train_stages(ranker.model, builder, drawn, Path(place), ranker.recipe, **{**own, **options})
     ranker.model.eval()
     # measures, if there were any, were of other weights
     ranker.history = {"training": record(collection, drawn, training["loss"], options, log)}

@@ -142,9 +142,9 @@ def paired_t_test(
 ) -> TTest:
     """Compare two runs by one measure's values per query (`Evaluation.per_query[measure]`).
 
-    Student's t-test on the paired differences, two-sided, as `scipy.stats.ttest_rel`. If all differences are 0
-    the runs do not differ: t = 0, p = 1. If all are the same other number the test has no variance to weigh
-    it against: t is infinite and p = 0.
+    Student's t-test on the paired differences, two-sided, as `scipy.stats.ttest_rel`. If the differences, or those of
+    whole clusters, do not vary, there is no error to weigh their mean against: a mean of 0 has t = 0 and p = 1, any
+    other an infinite t and p = 0.
 
     With clusters the queries of one cluster may depend on each other, such as questions about one document: the
     standard error of the mean difference is that of the G clusters' sums, sqrt(G / (G - 1) sum_g e_g^2) / n with e_g
@@ -169,15 +169,14 @@ def paired_t_test(
     if group.max() < 1:
         raise InputError("a t-test needs two clusters or more, got one")
     differences = np.array([first[query_id] - second[query_id] for query_id in first])
-    if np.ptp(differences) == 0:
-        constant = float(differences[0])
-        statistic = math.copysign(math.inf, constant) if constant else 0.0
-        return TTest(constant, statistic, 0.0 if constant else 1.0, len(first), (constant, constant))
-    import scipy.stats
-
-    mean = float(differences.mean())
+    mean = float(differences[0] if np.ptp(differences) == 0 else differences.mean())  # equals are not rounded
     sums = np.bincount(group, differences - mean)
     error = math.sqrt(len(sums) / (len(sums) - 1) * float((sums**2).sum())) / len(first)
+    if error == 0:
+        statistic = math.copysign(math.inf, mean) if mean else 0.0
+        return TTest(mean, statistic, 0.0 if mean else 1.0, len(first), (mean, mean))
+    import scipy.stats
+
     law = scipy.stats.t(len(sums) - 1)
     wide = float(law.ppf(0.975)) * error
     return TTest(mean, mean / error, float(2 * law.sf(abs(mean / error))), len(first), (mean - wide, mean + wide))

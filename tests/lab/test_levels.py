@@ -7,11 +7,11 @@ from statistics import fmean
 import pytest
 import scipy.stats
 import torch
-from commands import call
-from lab.columns import power_columns
+from commands import call, composed_from
+from lab.columns import interval_columns, own_interval_columns, power_columns
 from lab.comparison import Comparison, Line
 from lab.levels.evidence import measures
-from lab.levels.runs import random_reciprocal_rank
+from lab.levels.runs import depends_on, random_reciprocal_rank
 from lab.levels.scores import KeptScores, content
 from lab.overrides import as_option
 from lab.plan import Row
@@ -21,6 +21,7 @@ from torch_geometric.data import Batch
 from socialgraph.data import Split
 from socialgraph.data.graph import gather
 from socialgraph.partition import Partition, RandomCircles, Whole, Windows
+from socialgraph.ranking import differences
 from socialgraph.testing.documents import document
 
 
@@ -110,6 +111,16 @@ def test_a_random_order():
         assert random_reciprocal_rank(split(n, relevant), cut) == pytest.approx(expected)
 
 
+def test_what_a_reading_depends_on():
+    typed = ["partition=edge", "recipe.passages=null"]
+    plain = depends_on(composed_from(*typed), "reading")
+    assert not differences(plain, depends_on(composed_from(*typed, "trainer.bf16=auto"), "reading"))
+    half = depends_on(composed_from(*typed, "trainer.bf16=true"), "reading")
+    assert differences(plain, half) == ["bf16 was None, is True"]
+    passages = depends_on(composed_from("partition=edge"), "reading")
+    assert [one.split(" was ")[0] for one in differences(plain, passages)] == ["recipe.passages"]
+
+
 class Tables:
     """What stands in the tables of a comparison's levels."""
 
@@ -166,6 +177,19 @@ def test_two_levels_on_a_collection_with_evidence(budget, tmp_path, monkeypatch,
     nothing_left = ["levels.reading.measures=[RR@10 encoder max]"]
     with pytest.raises(SystemExit, match=r"RR@10 encoder max'\], but levels.reading.readers=\['reader'\]"):
         call("compare", *as_option([*alone, *nothing_left]))
+
+
+def test_questions_about_one_document_are_not_tested():
+    """There is a table of them; a test would need another document."""
+    test = {"to": ["a"], "measures": ["x"], "level": 0.05}
+    config = OmegaConf.create({"measures": ["x"], "report": {"significance": test}})
+    runs = ({"name": name, "measures": {"x": {"q1": value, "q2": 0.5}}, "clusters": {"q1": "d", "q2": "d"}}
+            for name, value in (("a", 0.0), ("b", 1.0)))  # fmt: skip
+    of = Comparison(config, [Line(Row(run["name"]), [run]) for run in runs])
+    columns = [*power_columns(of), *interval_columns(of), *own_interval_columns(of)]
+    assert [column.value(line) for column in columns for line in of.lines] == [None] * 12
+    assert of.p_value(of.lines[1], "x") is None
+    assert not of.is_marked(of.lines[1], "x")
 
 
 def test_what_a_table_could_show():

@@ -8,7 +8,7 @@ import pytest
 import torch
 from commands import composed_from, configuration
 from lab import execute
-from lab.plan import Row, composed, named_run, sources
+from lab.plan import Row, composed, identity, named_run, sources
 from lab.recipe import Recipe, check_training
 from omegaconf import OmegaConf
 
@@ -87,3 +87,13 @@ def test_an_edited_model_is_another_run():
     made = f"{__name__}.MADE"  # no class and no function: the file of its module counts
     recipe = {"model": {"_target_": name}, "circles": {"_target_": made}}
     assert sources(OmegaConf.create({"recipe": recipe})) == {name: digest, made: digest}
+    own, plain = (composed_from("recipe=maxp", *typed) for typed in ([f"recipe.model._target_={name}"], []))
+    assert identity(own)["sources"] == {name: digest}
+    assert "sources" not in identity(plain)
+
+
+@pytest.mark.parametrize("typed", ["model._target_", "edges.patterns.static_distance._target_"])
+def test_a_class_that_is_not_there_is_one_line_wherever_it_is_named(typed):
+    config = composed_from("recipe=socialformer", f"{typed}=nobody.Mine")
+    with pytest.raises(OptionError, match=f"{typed}=nobody.Mine: No module named 'nobody'"):
+        sources(config)

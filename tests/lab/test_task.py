@@ -2,9 +2,23 @@
 
 from itertools import pairwise
 
-from lab.task import sampled
+from lab.task import load_task, sampled
+from omegaconf import OmegaConf
 
 from socialgraph.data import Split
+
+
+def test_splits_that_are_called_by_a_number(tmp_path):
+    (tmp_path / "corpus.jsonl").write_text('{"doc_id": "a", "text": "one"}\n{"doc_id": "b", "text": "two"}\n')
+    for split in (1, 2, 3):
+        (tmp_path / f"queries.{split}.tsv").write_text(f"q{split}\tone\n")
+        (tmp_path / f"qrels.{split}.txt").write_text(f"q{split} 0 a 1\n")
+        (tmp_path / f"run.bm25.{split}.txt").write_text(f"q{split} Q0 a 1 2.0 x\nq{split} Q0 b 2 1.0 x\n")
+    collection = {"_target_": "socialgraph.data.load_folder", "path": str(tmp_path)}
+    data = {"collection": collection, "retriever": None, "depth": 2, "runs": {}, "queries": {"dev": None, "test": None},
+            "splits": {"train": 1, "dev": 2, "test": 3}}  # fmt: skip
+    task = load_task(OmegaConf.create(data))
+    assert [list(split.queries) for split in (task.train, task.dev, task.tests["3"])] == [["q1"], ["q2"], ["q3"]]
 
 
 def test_questions_that_were_asked_before_are_left_out():

@@ -192,13 +192,14 @@ def test_the_graph_goes_to_networkx_and_to_a_page(tales):
 def test_it_learns_and_says_so(tales, collection, tmp_path):
     one = ranker(tales, "maxp")
     before = one.predict(("w0 w20 w41", TEXTS[0]))
-    one.fit(collection, groups=4, negatives=1, learning_rate=1e-3, per_device_train_batch_size=2)
+    one.fit(collection, groups=4, negatives=1, learning_rate=1e-3, per_device_train_batch_size=2, seed=3)
     assert one.predict(("w0 w20 w41", TEXTS[0])) != before
     assert one.statistics.size == 6
     found = one.evaluate(collection, "test", ["RR@10"])
     one.save_pretrained(tmp_path)
     card = (tmp_path / "README.md").read_text()
     assert "4 groups of a relevant document and 1 other, of" in card
+    assert "`seed=3`" in card
     assert f"| RR@10 | {found.mean['RR@10']:.4f} |" in card
     with pytest.raises(OptionError, match="Sentence-MaxP learns nothing"):
         ranker(tales, "sentence-maxp").fit(collection)

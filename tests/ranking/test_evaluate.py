@@ -161,6 +161,25 @@ def test_t_test_without_variance_is_clear():
     assert paired_t_test(values([0, 1]), values([1, 2])).statistic == -math.inf
 
 
+def test_the_t_test_of_clusters_is_the_formula():
+    draw = np.random.default_rng(1)
+    d, cluster = draw.random(40) - 0.4, draw.integers(7, size=40)
+    test = paired_t_test(values(d), values(np.zeros(40)), {f"q{n}": f"c{c}" for n, c in enumerate(cluster)})
+    sums = np.array([(d - d.mean())[cluster == c].sum() for c in range(7)])
+    error = math.sqrt(7 / 6 * (sums**2).sum()) / 40
+    wide = scipy.stats.t.ppf(0.975, 6) * error
+    assert test.interval == pytest.approx((d.mean() - wide, d.mean() + wide))
+    assert test.p_value == pytest.approx(2 * scipy.stats.t.sf(abs(d.mean() / error), 6))
+
+
+def test_clusters_may_not_vary_where_their_queries_do():
+    clusters = {"q0": "x", "q1": "x", "q2": "y", "q3": "y"}
+    same = paired_t_test(values([1, 0, 0.5, 0.5]), values([0.5] * 4), clusters)
+    assert (same.difference, same.statistic, same.p_value, same.interval) == (0.0, 0.0, 1.0, (0.0, 0.0))
+    better = paired_t_test(values([1.5, 0.5, 1, 1]), values([0.5] * 4), clusters)
+    assert (better.difference, better.statistic, better.p_value, better.interval) == (0.5, math.inf, 0.0, (0.5, 0.5))
+
+
 def test_t_test_refuses_what_cannot_be_paired():
     with pytest.raises(InputError, match="2 queries are in one result only: q2, q9"):
         paired_t_test(values([1, 2, 3]), values([1, 2]) | {"q9": 1.0})

@@ -16,7 +16,7 @@ from lab.by_query import write_sections
 from lab.comparison import Comparison
 from lab.levels.reading import READERS, questions
 from lab.options.commands import Level
-from lab.plan import Row, Run, composed, identity, named_run, sources, typed_for_rows, with_seed
+from lab.plan import Row, Run, backbone_name, composed, identity, named_run, sources, typed_for_rows, with_seed
 from lab.task import Task, Tasks
 from socialgraph.data import Split
 from socialgraph.errors import OptionError
@@ -92,9 +92,10 @@ def depends_on(one: DictConfig, level: str) -> dict[str, Any]:
     """Return what a result of a level that trains nothing depends on."""
     whole = identity(one)
     kept = {key: whole[key] for key in ("data", "query_length", "seed", "backbone")}
-    kept["recipe"] = {key: whole["recipe"][key] for key in ("edges", "circles", "document_length")}
+    kept["recipe"] = {key: whole["recipe"][key] for key in ("edges", "circles", "passages", "document_length")}
     if level == "reading":
-        kept["sentence_backbone"] = one.sentence_backbone
+        kept["sentence_backbone"] = backbone_name(one.sentence_backbone)
+        kept["bf16"] = None if one.trainer.bf16 == "auto" else one.trainer.bf16  # as the default it is not named
     return kept | {"level": level}
 
 

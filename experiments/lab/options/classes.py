@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, get_type_hints
@@ -47,6 +48,13 @@ def check_arguments(config: DictConfig) -> None:
             TrainingArguments(output_dir="unused", use_cpu=True, **arguments)
         except (TypeError, ValueError) as error:
             raise OptionError(f"{group}.arguments: {first_line(error)}") from error
+
+
+def typed_as(recipe: DictConfig, part: str) -> str:
+    """Return the option by which the user names a part of a recipe: "partition" where circles are ``${partition}``."""
+    written = str(OmegaConf.to_container(recipe, resolve=False)[part])  # type: ignore[index, call-overload]
+    group = re.fullmatch(r"\$\{(\w+)\}", written)
+    return group[1] if group else f"recipe.{part}"
 
 
 def check_parts(value: Any, name: str) -> None:

@@ -73,9 +73,12 @@ def draw_group(pool: Pool, options: DictConfig, rng: np.random.Generator, longes
         is_made_up = split == 0  # there is one kind only
     number = int(rng.integers(split, len(pool.questions)) if is_made_up else rng.integers(split))
     question = pool.questions[number]
-    kind = pool.is_window if rng.random() >= options.circles else ~pool.is_window
-    among = np.flatnonzero(kind & (np.diff(pool.ptr) <= longest))
-    among = among[among != question.hidden]
+    fits = (np.diff(pool.ptr) <= longest) & (np.arange(len(pool.document)) != question.hidden)
+    fits |= not fits.any()  # of a collection of few passages all may be too long, ...
+    of_circles = rng.random() < options.circles
+    if not (fits & (pool.is_window != of_circles)).any():
+        of_circles = not of_circles  # ... and one of short texts has no circles
+    among = np.flatnonzero(fits & (pool.is_window != of_circles))
     weight = options.teachers
     cosine, cover, share = pool.teachers(number, among)
     score = weight.cosine * cosine + weight.cover * cover
@@ -96,7 +99,7 @@ def draw_group(pool: Pool, options: DictConfig, rng: np.random.Generator, longes
     here = np.array(picked)
     passages = [pool.passage(p) for p in among[here]]
     leaders = None
-    if kind is not pool.is_window and rng.random() < options.leaders:
+    if of_circles and rng.random() < options.leaders:
         leaders = [int(rng.integers(len(p) // 4, len(p) - len(p) // 4)) for p in passages]
     return Group(question.ids[:40], passages, torch.from_numpy(total[here]), leaders)
 
