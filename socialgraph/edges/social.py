@@ -15,7 +15,7 @@ from socialgraph.edges.edge_sampler import EdgeSampler
 from socialgraph.edges.laws import checked_affinities, refuse_sums
 from socialgraph.edges.layout import documents
 from socialgraph.edges.mixture import mix
-from socialgraph.edges.pattern import Centrality, Pattern
+from socialgraph.edges.pattern import Pattern
 from socialgraph.edges.social_graph import SocialGraph
 from socialgraph.errors import OptionError
 
@@ -48,8 +48,7 @@ class SocialEdges(EdgeSampler):
             compiled a warning says so, and edges are drawn without it.
 
     Raises:
-        OptionError: sparsity out of range, no pattern, two of one name or that keep their weights under one name, an
-            unknown name or a negative weight.
+        OptionError: sparsity out of range, no pattern, two of one name, an unknown name or a negative weight.
     """
 
     def __init__(
@@ -132,20 +131,14 @@ class SocialEdges(EdgeSampler):
 
 
 def _named(patterns: Mapping[str, Pattern] | Iterable[Pattern]) -> dict[str, Pattern]:
-    """Return patterns by name; refuse two of which one would take the other's place, in the mixture or in a graph."""
+    """Return patterns by name; refuse two of one name, of which one would take the other's place."""
     if isinstance(patterns, Mapping):
-        named = dict(patterns)
-    else:
-        row = list(patterns)
-        named = {pattern.name: pattern for pattern in row}
-        if len(named) < len(row):
-            twice = ", ".join(pattern.name for pattern in row)
-            raise OptionError(f"two patterns of a row have one name: {twice}; name them, {{name: pattern, ...}}")
-    keeper: dict[str, str] = {}
-    for name, pattern in named.items():
-        if isinstance(pattern, Centrality) and keeper.setdefault(pattern.name, name) != name:
-            told = f"patterns {keeper[pattern.name]} and {name} keep their weights in a graph as {pattern.name!r}, both"
-            raise OptionError(f"{told}; derive a class of another name for one of them")
+        return dict(patterns)
+    row = list(patterns)
+    named = {pattern.name: pattern for pattern in row}
+    if len(named) < len(row):
+        names = ", ".join(pattern.name for pattern in row)
+        raise OptionError(f"two patterns of a row have one name: {names}; name them, {{name: pattern, ...}}")
     return named
 
 

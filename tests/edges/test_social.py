@@ -13,7 +13,7 @@ from drawing import DOCUMENTS, MIXTURES, ROOM, OwnPattern, matrices, probabiliti
 from graphs import document, random_document
 from torch_geometric.data import Batch
 
-from socialgraph.edges import DynamicDistance, Pattern, SocialEdges, StaticCentrality, StaticDistance
+from socialgraph.edges import Pattern, SocialEdges, StaticCentrality, StaticDistance
 from socialgraph.errors import OptionError
 
 
@@ -151,13 +151,6 @@ def test_no_pattern_takes_the_place_of_another() -> None:
     with pytest.raises(OptionError, match="one name: static_distance, static_distance; name them"):
         SocialEdges([StaticDistance(5.0), StaticDistance(500.0)])
     assert len(SocialEdges({"near": StaticDistance(5.0), "far": StaticDistance(500.0)}).patterns) == 2
-    with pytest.raises(OptionError, match="near and far keep their weights in a graph as 'dynamic_distance', both"):
-        SocialEdges({"near": DynamicDistance(5.0), "far": DynamicDistance(500.0)})
-
-    class Far(DynamicDistance):
-        pass
-
-    assert len(SocialEdges([DynamicDistance(5.0), Far(500.0)]).patterns) == 2
 
 
 def test_repr_tells_every_option() -> None:
