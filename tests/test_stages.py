@@ -4,7 +4,7 @@ import pytest
 
 from socialgraph.ranker import training
 from socialgraph.ranker.training import train_stages
-from socialgraph.recipes.stages import steps_taken
+from socialgraph.recipes.stages import stages, steps_taken
 
 
 def test_steps_of_all_stages_are_counted():
@@ -12,6 +12,16 @@ def test_steps_of_all_stages_are_counted():
     assert steps_taken(log) == 5
     assert steps_taken([{"stage": "ranker", **log[1]}, {"stage": "student", "step": 2}, log[2]]) == 7
     assert steps_taken([]) == 0
+
+
+def test_groups_are_divided_by_the_shares_and_no_stage_goes_without():
+    shares = {"passage": 2, "document": 1, "selection": 1}
+    assert dict(stages(shares, 8)) == {"passage": range(4), "document": range(4, 6), "selection": range(6, 8)}
+    assert list(stages(None, 8)) == [(None, range(8))]
+    for amount in range(1, 20):
+        parts = [list(part) for _, part in stages(shares, amount)]
+        assert all(parts)
+        assert sorted({group for part in parts for group in part}) == list(range(amount))
 
 
 class Anything:

@@ -174,7 +174,8 @@ class Ranker:
 
         Returns:
             For each text its place in the list, or its id, and its score. Of several queries a list of such lists, or a
-            dict by id. A query without word pieces leaves the texts in their order, with the score 0, and warns.
+            dict by id. A query without word pieces leaves the texts in the order of their places or ids, with the
+            score 0, and warns.
 
         Raises:
             InputError: texts or queries that are none.
@@ -330,11 +331,13 @@ class Ranker:
 
         Raises:
             InputError: a query without word pieces.
-            OptionError: ``circles`` for a ranker without edges.
+            OptionError: ``circles`` for a ranker without edges, or one that reads the document as a whole.
         """
         name, document = as_document(text)
         (query_id,) = as_queries(query)
         builder = self.builder({name: document}, keep_edges=True)
+        if circles is not None and (builder.edges is None or builder.joint):
+            raise OptionError(f"{self.recipe['name']} draws no friends, so {circles!r} has nobody to gather")
         builder.circles = builder.circles if circles is None else circles
         return cast(DocumentGraph, builder([(query_id, query, name)])[0])
 

@@ -47,7 +47,7 @@ def fit(
     collection = with_candidates(collection, *wanted)
     dev = None if dev is None else replace(dev, split=collection[wanted[-1]])
     split = collection["train"]
-    drawn = TrainingGroups(split, groups or len(split.queries), negatives, seed)
+    drawn = TrainingGroups(split, len(split.queries) if groups is None else groups, negatives, seed)
     builder = ranker.count(collection).builder(collection)
     with tempfile.TemporaryDirectory() if folder is None else nullcontext(folder) as place:
         own = {"resume": folder is not None, "dev": dev, "seed": seed, "use_cpu": ranker.device.type == "cpu"}

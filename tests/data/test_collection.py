@@ -104,6 +104,30 @@ def test_hash_fraction_is_fixed_for_ever():
     assert all(0 <= hash_fraction(str(n)) < 1 for n in range(100))
 
 
+def test_the_first_stages_score_reads_no_split_in_vain():
+    """The training is asked last, as it may be large, and a split with other queries not at all."""
+
+    def unread():
+        pytest.fail("these candidates are not needed")
+
+    splits = {
+        "train": Split({"q1": "one", "q3": "three"}, {}, unread), "dev": Split({"q2": "two"}, {}, unread),
+        "test": Split({"q1": "one"}, {}, {"q1": {"a": 2.0}}), "bare": Split({"q1": "one"}, {}),
+    }  # fmt: skip
+    tales = Collection("tales", {}, splits)
+    assert tales.first_stage_score("q1", "a") == 2.0
+    assert math.isnan(tales.first_stage_score("q9", "a"))
+    splits["train"] = Split({"q1": "one", "q3": "three"}, {}, {"q1": {"a": 5.0, "b": 4.0}, "q3": {"a": 3.0}})
+    tales = Collection("tales", {}, splits)
+    pairs = (("q1", "a"), ("q1", "b"), ("q3", "a"))
+    assert [tales.first_stage_score(*pair) for pair in pairs] == [2.0, 4.0, 3.0]
+
+
+def test_rounding_of_the_shares_makes_no_third_part(monkeypatch):
+    monkeypatch.setitem(hash_split.__globals__, "hash_fraction", lambda one: 1 - 2.0**-53)
+    assert hash_split(["a"], (0.5, 0.5 - 1e-10, 0.0)) == {"train": [], "dev": ["a"], "test": []}
+
+
 def test_hash_split_is_a_partition_that_new_ids_do_not_move():
     ids = [f"q{n}" for n in range(2000)]
     parts = hash_split(ids, (0.6, 0.2, 0.2))

@@ -39,6 +39,15 @@ def test_a_group_is_a_function_of_seed_and_index():
     assert [groups()[i] for i in range(12)] != [groups(seed=1)[i] for i in range(12)]
 
 
+def test_each_group_is_a_draw_of_its_own():
+    """Queries whose candidates are the same do not get the same ones, nor does a query in every epoch."""
+    names = [f"q{n}" for n in range(20)]
+    alike = Split(dict.fromkeys(names, "t"), {name: {"a": 1} for name in names},
+                  {name: dict.fromkeys("bcdefghijk", 1.0) for name in names})  # fmt: skip
+    drawn = [tuple(group.document_ids) for group in TrainingGroups(alike, size=40, negatives=3)]
+    assert len(set(drawn)) > 30  # of 720
+
+
 def test_fewer_candidates_make_a_smaller_group():
     small = Split({"q": "t"}, {"q": {"a": 1}}, {"q": {"b": 2.0, "c": 1.0}})
     group = TrainingGroups(small, size=1)[0]

@@ -4,7 +4,7 @@ import pytest
 import torch
 from tales import builder_of, random_texts
 
-from socialgraph.data import WeightCache
+from socialgraph.data import Document, WeightCache
 from socialgraph.edges import DynamicCentrality, SocialEdges, StaticDistance
 from socialgraph.errors import OutputError
 from socialgraph.partition import EdgeCircles, Windows
@@ -64,6 +64,35 @@ def test_a_pair_is_the_same_in_every_batch_and_weighed_once(make):
     assert weighed(builder) == 11 + 2
     assert_same(builder, seen, pairs(0, 1, 2, 3, 4, 5, 6))
     assert weighed(builder) == 13 + 1
+
+
+def test_a_word_of_the_query_is_none_of_the_document(make):
+    builder = make(WeightCache())
+    builder.documents.update(long=Document("long", "w2 w3 w4"), short=Document("short", "w3 w4"))
+    batch = builder([("q", "w1", "long"), ("q", "w1 w2", "short")])
+    assert [graph.dynamic_centrality.numel() for graph in batch.to_data_list()] == [3, 2]
+    assert weighed(builder) == 2
+
+
+class Overtaken(Counting):
+    """While it weighs, another process weighs the same pairs, rounds otherwise, and is first."""
+
+    folder = None
+
+    def weights(self, graph):
+        mine, folder, self.folder = super().weights(graph), self.folder, None
+        if folder is None:
+            return mine
+        WeightCache(folder=folder).weights(self, graph)
+        return mine + 1
+
+
+def test_all_processes_take_what_the_file_got_first(make, tiny_bert, tmp_path):
+    pattern = Overtaken(tiny_bert[0])
+    pattern.folder = tmp_path
+    first, again = (make(WeightCache(folder=tmp_path), pattern)(pairs(0, 1)) for _ in range(2))
+    assert torch.equal(first.dynamic_centrality, again.dynamic_centrality)
+    assert weighed(make(None, pattern)) == 8
 
 
 def test_kept_weights_are_the_pattern_s_own(make):

@@ -3,6 +3,7 @@
 import csv
 import itertools
 from statistics import fmean
+from types import SimpleNamespace
 
 import pytest
 import scipy.stats
@@ -10,6 +11,7 @@ import torch
 from commands import call, composed_from
 from lab.columns import interval_columns, own_interval_columns, power_columns
 from lab.comparison import Comparison, Line
+from lab.levels import evidence, reading
 from lab.levels.evidence import measures
 from lab.levels.runs import depends_on, random_reciprocal_rank
 from lab.levels.scores import KeptScores, content
@@ -109,6 +111,22 @@ def test_a_random_order():
         firsts = [min(place for place, d in enumerate(order, 1) if d < relevant) for order in orders]
         expected = fmean(1 / place if place <= cut else 0.0 for place in firsts)
         assert random_reciprocal_rank(split(n, relevant), cut) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("level", [evidence, reading])
+def test_what_is_born_at_random_is_so_by_the_seed_alone(level, monkeypatch):
+    born = []
+
+    def made(recipe):
+        born.append(torch.rand(3).tolist())
+        raise InterruptedError
+
+    monkeypatch.setattr(level, "Recipe", made)
+    run = SimpleNamespace(config=SimpleNamespace(seed=5, recipe=None))
+    for look in (getattr(level, "look", None) or level.read,) * 2:
+        with pytest.raises(InterruptedError):
+            look(run, SimpleNamespace(of=lambda config: None))
+    assert born[0] == born[1]
 
 
 def test_what_a_reading_depends_on():

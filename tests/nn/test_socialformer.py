@@ -145,6 +145,18 @@ def test_leaders_carry_news_between_circles(tiny_bert):
         assert bool(moved.all()) == spreads
 
 
+@pytest.mark.parametrize("reads", ["updated", "high"])
+def test_the_readout_pools_the_states_that_it_is_told(tiny_bert, reads):
+    """Of the last block: [low, high] W^C, or high, as equation 11 is written."""
+    model, seen = shaken(Socialformer.from_backbone(tiny_bert[0], reads=reads), by=0.05).eval(), {}
+    model.inter[-1].register_forward_hook(lambda _, __, states: seen.update(updated=states[0], high=states[1]))
+    model.readout.register_forward_hook(lambda _, inputs, __: seen.update(pooled=inputs[0]))
+    with torch.no_grad():
+        model(document_batch())
+    assert not torch.equal(seen["updated"], seen["high"])
+    assert torch.equal(seen["pooled"], seen[reads])
+
+
 def test_gradient_checkpointing_changes_nothing(tiny_bert):
     folder, _ = tiny_bert
     batch = document_batch()

@@ -134,6 +134,9 @@ def test_options_that_cannot_be_are_refused(tales):
         ranker(tales, "maxp", partition="node")
     with pytest.raises(OptionError, match="sparsty"):
         ranker(tales, "socialformer", "edges.sparsty=0.9")
+    for name in ("maxp", "longformer"):  # without edges; read along them as a whole
+        with pytest.raises(OptionError, match=r"draws no friends, so NodeCircles\(.*\) has nobody to gather"):
+            ranker(tales, name).explain("w1 w2", TEXTS[0], beside="node")
 
 
 def test_the_name_is_that_of_its_circles(tales):
@@ -201,6 +204,8 @@ def test_it_learns_and_says_so(tales, collection, tmp_path):
     assert "4 groups of a relevant document and 1 other, of" in card
     assert "`seed=3`" in card
     assert f"| RR@10 | {found.mean['RR@10']:.4f} |" in card
+    with pytest.raises(OptionError, match="size and negatives must be at least 1, got 0 and 7"):
+        one.fit(collection, groups=0)
     with pytest.raises(OptionError, match="Sentence-MaxP learns nothing"):
         ranker(tales, "sentence-maxp").fit(collection)
 

@@ -19,8 +19,9 @@ def test_documents_come_best_first(weight, order):
     assert "".join(interpolate(FIRST, SECOND, weight)["q"]) == order
 
 
-def test_scale_and_shift_of_a_run_do_not_matter():
-    moved = {"q": {doc_id: 8 * score - 64 for doc_id, score in SECOND["q"].items()}}
+@pytest.mark.parametrize(("scale", "shift"), [(8, -64), (2.0**-30, 0)])
+def test_scale_and_shift_of_a_run_do_not_matter(scale, shift):
+    moved = {"q": {doc_id: scale * score + shift for doc_id, score in SECOND["q"].items()}}
     assert interpolate(FIRST, moved, 0.5) == interpolate(FIRST, SECOND, 0.5)
 
 
@@ -57,6 +58,11 @@ def test_the_best_weight_of_the_grid_is_chosen():
     assert best == min(weight for weight, value in curve.items() if value == 1.0)
     assert evaluate(qrels, interpolate(first, second, best)).mean["RR@10"] == 1.0
     assert choose_weight(first, second, qrels, "RR@10", grid=(1.0, 0.8, 0.6)) == 0.6
+
+
+def test_means_that_differ_by_rounding_are_equal(monkeypatch):
+    monkeypatch.setitem(choose_weight.__globals__, "weight_curve", lambda *_: {0.0: 0.3, 0.5: 0.1 + 0.2})
+    assert choose_weight(FIRST, SECOND, {"q": {"a": 1}}) == 0.0
 
 
 def test_without_a_difference_the_second_run_is_kept():

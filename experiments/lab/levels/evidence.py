@@ -21,6 +21,7 @@ from omegaconf import DictConfig
 from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import index_to_mask, scatter
+from transformers import set_seed
 
 from lab.describe import drawn
 from lab.outcome import Outcome, Ranked
@@ -42,6 +43,7 @@ def look(run: Run, tasks: Tasks) -> Outcome:
         InputError: no question of the split has evidence that is known.
     """
     began, task = time.perf_counter(), tasks.of(run.config)
+    set_seed(run.config.seed)  # for edges and circles that are born at random
     recipe = Recipe(run.config.recipe)
     builder = recipe.builder(run.config, task, WeightCache.at())
     known = known_places(run.config, task, builder.tokens, run.asked["amount"])

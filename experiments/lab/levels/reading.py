@@ -18,6 +18,7 @@ from omegaconf import DictConfig
 from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import scatter
+from transformers import set_seed
 
 from lab.describe import drawn, pairs_of, timed
 from lab.levels.scores import KeptScores, Reader
@@ -47,6 +48,7 @@ def read(run: Run, tasks: Tasks) -> Outcome:
         OptionError: the encoder has other word pieces than the reader.
     """
     began, task, config = time.perf_counter(), tasks.of(run.config), run.config
+    set_seed(config.seed)  # for edges and circles that are born at random
     recipe, asked = Recipe(config.recipe), questions(run, task)
     builder = recipe.builder(config, task, WeightCache.at())
     readers = {name: READERS[name](config) for name in run.asked["readers"]}
