@@ -11,7 +11,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from socialgraph.described import Described
-from socialgraph.edge_laws import broken, in_words
+from socialgraph.edge_laws import broken, in_order, in_words
 from socialgraph.errors import InputError, OptionError, is_whole
 from socialgraph.partition.sampled import SampledGraph
 
@@ -106,6 +106,8 @@ def check_graph(edge_index: Tensor, batch: Tensor, batch_size: int, edge_weight:
         raise InputError("edge_weight must be finite numbers")
     if batch.numel() and (int(batch[0]) < 0 or int(batch[-1]) >= batch_size or bool((batch.diff() < 0).any())):
         raise InputError(f"batch must rise, from 0 at least to {batch_size - 1} at most, as batch_size is {batch_size}")
+    if in_order(edge_index, batch):
+        return
     for law, wrong in broken(edge_index, None, batch):  # weights rank friends, so they may be any numbers
         if bool(wrong.any()):
             edge = in_words(int(wrong.nonzero()[0, 0]), edge_index, edge_weight)
