@@ -19,7 +19,7 @@ from omegaconf import DictConfig, OmegaConf
 def main(config: DictConfig) -> None:
     """Rank with every row as it is, then train and rank again; what is finished in the folder is not done again."""
     from lab.comparison import Comparison
-    from lab.execute import check_all, execute_all, learns, log
+    from lab.execute import check_all, execute_all, find_training, learns, log, not_finished
     from lab.files import write_text
     from lab.plan import Row, composed, named_run, typed_for_rows
     from lab.plots import draw_graph
@@ -43,7 +43,8 @@ def main(config: DictConfig) -> None:
         untrained.append(runs[0])
         trained.append(runs[-1])
     check_all([*untrained, *trained])
-    for runs in (untrained, trained):
+    find_training(not_finished(trained), tasks)
+    for runs in (untrained, trained) if trained != untrained else (untrained,):
         execute_all(runs, tasks)
         write_table(Comparison(config, lines_of(runs, untrained)), runs[0].config, folder, "table")
     draw_graph(trained[-1], tasks, folder / "graph.png")

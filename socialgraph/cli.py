@@ -9,7 +9,9 @@ import argparse
 import re
 import runpy
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from socialgraph.errors import InputError, SocialgraphError, no_scripting_warning, nobody_reads, shown
@@ -76,7 +78,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return _experiment(arguments[0], arguments[1:])
     options = parser().parse_args(arguments)
     try:
-        options.run(options)
+        with _short_warnings():
+            options.run(options)
         sys.stdout.flush()
     except SocialgraphError as error:
         _stop(str(error))
@@ -213,6 +216,16 @@ def _experiment(name: str, arguments: Sequence[str]) -> None:
     sys.argv = [str(folder / f"{name}.py"), *arguments]
     sys.path.insert(0, str(folder))
     runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+@contextmanager
+def _short_warnings() -> Iterator[None]:
+    """Say a warning in one line: which of our files has noticed it is nothing to a user."""
+    usual, warnings.formatwarning = warnings.formatwarning, lambda message, *_: f"{shown(f'warning: {message}')}\n"
+    try:
+        yield
+    finally:
+        warnings.formatwarning = usual
 
 
 def _stop(message: str) -> None:

@@ -39,6 +39,22 @@ def test_files_are_ranked_as_by_a_ranker(world, capsys, monkeypatch):
     assert line.split("\t")[1] in ("line 1", "line 2")
 
 
+def test_a_warning_is_one_line(world, capsys, monkeypatch):
+    def show(*warning):
+        print(warnings.formatwarning(*warning[:4]), end="", file=sys.stderr)
+
+    Path("empty.txt").write_text("")
+    monkeypatch.setattr(warnings, "showwarning", show)  # pytest would keep them for itself
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        main(["rank", "--query", "w1", "--ranker", "ranker", "a.txt", "empty.txt"])
+        main(["rank", "--query", "", "--ranker", "ranker", "a.txt"])
+    told = [line for line in capsys.readouterr().err.splitlines() if "loading PyTorch" not in line]
+    assert "warning: 1 documents have no word piece, they all get one score: empty.txt" in told
+    assert "warning: 1 queries have no word piece and keep the order of their candidates: ''" in told
+    assert all(line.startswith("warning: ") for line in told)
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -46,6 +62,7 @@ def test_files_are_ranked_as_by_a_ranker(world, capsys, monkeypatch):
         (["latin1.txt"], "error: latin1.txt: not UTF-8 text"),
         (["a.txt", "--ranker", "bert"], "error: bert: no ranker.json"),
         (["a.txt", "--batch-size", "0"], "error: token_budget must be at least 1"),
+        (["a.txt", "--top", "0"], "error: top_k must be at least 1"),
     ],
 )
 def test_mistakes_take_one_line(world, arguments, told):

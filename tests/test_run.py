@@ -98,3 +98,20 @@ def test_a_folder_of_ones_own_with_other_pieces(tmp_path):
     assert "| + BM25 | RR@10 trained | + BM25 |" in (folder / "table.md").read_text()  # no weight was chosen
     first = json.loads((folder / "runs" / "ql-untrained.0.json").read_text())
     assert first["measures"]["RR@10"] == {"q-w4": 1.0, "q-w5": 1.0}
+
+
+def test_a_folder_with_test_alone_is_ranked_untrained(tmp_path, capsys):
+    tales, folder = tmp_path / "tales", tmp_path / "out"
+    write_tales(tales)
+    for split in ("train", "dev"):
+        (tales / f"queries.{split}.tsv").unlink()
+        (tales / f"qrels.{split}.txt").unlink()
+    typed = ["run", *typed_for_tales(tales), "rows=[bm25,maxp]", "document_length=64", "data.queries.dev=0",
+             f"hydra.runtime.output_dir={folder}"]  # fmt: skip
+    with pytest.raises(SystemExit, match=r"^error: collection tales has no split 'train'; there are: test$"):
+        call(*typed)
+    assert not list(folder.glob("runs/*.json"))  # it is said before anything is ranked
+    capsys.readouterr()
+    call(*typed, "trainer.groups=0")
+    assert rows_of((folder / "table.md").read_text()) == ["BM25", "BERT-MaxP"]
+    assert capsys.readouterr().out.count("| Model |") == 1  # nothing is trained, so there is no second table

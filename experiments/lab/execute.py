@@ -60,9 +60,21 @@ def execute_all(runs: Sequence[Run], tasks: Tasks, may_begin: Callable[[Run], bo
     if launcher is not None and not launcher._target_.endswith("BasicLauncher"):
         launch(waiting)
         return
+    find_training(waiting, tasks)
     for place, run in enumerate(waiting, 1):
         if may_begin(run):
             execute(run, tasks, f"[{place}/{len(waiting)}] ")
+
+
+def find_training(runs: Sequence[Run], tasks: Tasks) -> None:
+    """Look up what runs will learn from, so that a split that is not there shows before the first one is executed.
+
+    Raises:
+        InputError: it is not there.
+    """
+    for run in runs:
+        if run.kind not in LEVELS and learns(run.config):
+            _ = tasks.of(run.config).train
 
 
 def not_finished(runs: Sequence[Run]) -> list[Run]:

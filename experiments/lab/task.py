@@ -14,7 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 from socialgraph import ranking
 from socialgraph.data import Collection, Split, TermStatistics, Tokens, read_run
 from socialgraph.data.collection import Run as Ranking
-from socialgraph.data.collection import hash_fraction, ranked
+from socialgraph.data.collection import first_ids, hash_fraction, ranked
 from socialgraph.data.evidence import Evidence, evidence_of
 from socialgraph.errors import InputError, OptionError
 from socialgraph.ranking import Retriever
@@ -28,9 +28,18 @@ class Task:
     """What all rows share."""
 
     collection: Collection
-    train: Split
+    train_name: str
     dev: Split
     tests: dict[str, Split]
+
+    @property
+    def train(self) -> Split:
+        """What models learn from.
+
+        Raises:
+            InputError: there is no such split, which only a training needs.
+        """
+        return self.collection[self.train_name]
 
     @property
     def test_name(self) -> str:
@@ -72,14 +81,18 @@ def load_task(data: DictConfig) -> Task:
     bare = [name for name, split in collection.splits.items() if not split.has_candidates]
     if retriever is None and bare:
         raise OptionError(f"data.retriever is null, but {collection.name} has no candidates for {', '.join(bare)}")
+    for name in test_splits(data) if data.queries.dev == 0 else [str(data.splits.dev), *test_splits(data)]:
+        _ = collection[name]  # one that is not there is told before the first stage, which may take long
     collection = ranking.retrieve_candidates(collection, retriever, data.depth)
     answerable = data.queries.get("found", False)
-    dev = sampled(collection[str(data.splits.dev)], data.queries.dev, data.depth, answerable)
+    dev = Split({}, {}, {})
+    if data.queries.dev != 0:
+        dev = sampled(collection[str(data.splits.dev)], data.queries.dev, data.depth, answerable)
     tests = {
         name: sampled(collection[name], data.queries.test, data.depth, answerable) for name in test_splits(data)
     }  # fmt: skip
     check_splits(data, collection, dev, tests)
-    return Task(collection, collection[str(data.splits.train)], dev, tests)
+    return Task(collection, str(data.splits.train), dev, tests)
 
 
 def check_splits(data: DictConfig, collection: Collection, dev: Split, tests: dict[str, Split]) -> None:
@@ -96,6 +109,9 @@ def check_splits(data: DictConfig, collection: Collection, dev: Split, tests: di
                 f"{where}: none of the {len(split.queries)} queries that are ranked is judged, so nothing can be "
                 f"measured; in a folder judgements are qrels.{name}.txt, with the ids of the queries"
             )
+        if silent := [query for query in split.queries if query not in split.qrels]:
+            told = f"{len(silent)} of the {len(split.queries)} queries that are ranked are not judged and count nowhere"
+            warnings.warn(f"{where}: {told}: {first_ids(silent)}", stacklevel=3)
         if not any(candidates.get(query, {}).keys() & split.relevant(query) for query in split.qrels):
             warnings.warn(f"{where}: no query has a relevant candidate, so all orders measure the same", stacklevel=3)
     for name in tests:

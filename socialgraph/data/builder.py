@@ -52,7 +52,7 @@ class GraphBuilder:
 
     Raises:
         OptionError: neither circles nor passages, circles without edges, edges to be kept where there are
-            none, or a joint graph without edges or with circles.
+            none, a joint graph without edges or with circles, or two patterns whose weights have one name.
     """
 
     def __init__(
@@ -82,6 +82,7 @@ class GraphBuilder:
             raise OptionError("friend circles need edges, got none")
         if keep_edges and edges is None:
             raise OptionError("keep_edges needs edges to keep, got none")
+        _refuse_shared_weights(torch.nn.ModuleDict() if edges is None else edges.patterns)
         self.documents = documents
         self.tokens = tokens
         self.statistics = statistics
@@ -230,3 +231,16 @@ class GraphBuilder:
             return gather()
         given = {**edges, **(batch.to_dict() if partition.sees_graph else {"batch": batch.batch})}
         return checked(partition, gather, batch.batch, given, partial(document_name, batch))
+
+
+def _refuse_shared_weights(patterns: torch.nn.ModuleDict) -> None:
+    """Refuse two patterns that keep weights of nodes under one name: both would take those of the second one.
+
+    Raises:
+        OptionError: names both.
+    """
+    keeper: dict[str, str] = {}
+    for name, pattern in patterns.items():
+        if isinstance(pattern, Centrality) and keeper.setdefault(pattern.name, name) != name:
+            told = f"patterns {keeper[pattern.name]} and {name} keep their weights in a graph as {pattern.name!r}, both"
+            raise OptionError(f"{told}; derive a class of another name for one of them")

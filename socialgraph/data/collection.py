@@ -293,7 +293,7 @@ def ranked(scores: Mapping[str, float]) -> list[str]:
 def first_ids(ids: Iterable[str], count: int = 3) -> str:
     """Return the first ids for a message: `q1, q7, q9, ...`, long ones cut."""
     listed = list(ids)
-    return ", ".join(shown(one[:80]) for one in listed[:count]) + (", ..." if len(listed) > count else "")
+    return ", ".join(shown(one[:80]) or "''" for one in listed[:count]) + (", ..." if len(listed) > count else "")
 
 
 def hash_fraction(text: str) -> float:

@@ -101,7 +101,8 @@ def load_folder(
     if not splits:
         raise InputError(f"{folder}: no queries.<split>.tsv in this folder")
     if candidates is not None and not any(split.has_candidates for split in splits.values()):
-        there = sorted({file.name.split(".")[1] for file in folder.glob("run.*.*.txt*")} - {candidates})
+        names = (re.match(r"run\.(.+)\.[^.]+\.txt", file.name) for file in folder.glob("run.*.*.txt*"))
+        there = sorted({name[1] for name in names if name} - {candidates})
         if there or candidates != "bm25":
             runs = f"runs named {first_ids(there, 9)}" if there else "no runs"
             raise InputError(f"{folder}: no run.{candidates}.<split>.txt[.gz]; there are {runs}")
@@ -113,7 +114,7 @@ def load_folder(
 def _warn_of_other_names(folder: Path, splits: Iterable[str]) -> None:
     """Warn of files that are called almost as they should be: nobody reads them."""
     split = "|".join(map(re.escape, splits))
-    layout = rf"corpus\.jsonl(\.gz)?|queries\.({split})\.tsv|(qrels|run\.[^.]+)\.({split})\.txt(\.gz)?"
+    layout = rf"corpus\.jsonl(\.gz)?|queries\.({split})\.tsv|(qrels|run\..+)\.({split})\.txt(\.gz)?"
     meant = re.compile(r"(corpus|queries|qrels|run)\b.*[^~]", re.IGNORECASE)
     others = [name for name in sorted(os.listdir(folder)) if meant.fullmatch(name) and not re.fullmatch(layout, name)]
     if others:
@@ -225,7 +226,8 @@ def _document(line: bytes, where: str) -> Document:
         value = entry.get(key, default)
         if key not in entry and default is None:
             there = ", ".join(map(repr, entry))[:200] or "none"
-            raise InputError(f"{where}: the key {key!r} is missing; there are: {there}")
+            other = "; a folder in BEIR's layout is read by load_hub, data=hub data.id=..." if "_id" in entry else ""
+            raise InputError(f"{where}: the key {key!r} is missing; there are: {there}{other}")
         if not isinstance(value, str):
             got = type(value).__name__ + ("" if isinstance(value, list | dict) else f" {str(value)[:40]!r}")
             raise InputError(f"{where}: {key!r} must be a string, got {got}")

@@ -2,8 +2,9 @@
 
 A dataset has three configurations: ``corpus`` (``_id``, ``title``, ``text``), ``queries`` (``_id``, ``text``) and the
 judgements (``query-id``, ``corpus-id``, ``score``), whose splits are the collection's. MTEB calls that configuration
-``qrels`` or ``default``; BEIR keeps it in a dataset of its own, ``<id>-qrels``. Where ir_datasets has a collection,
-take it from there (:func:`socialgraph.data.load_irds`): it knows the original files.
+``qrels`` or ``default``; BEIR keeps it in a dataset of its own, ``<id>-qrels``. A folder may also be as BEIR packs one:
+``corpus.jsonl``, ``queries.jsonl``, ``qrels/<split>.tsv``. Where ir_datasets has a collection, take it from there
+(:func:`socialgraph.data.load_irds`): it knows the original files.
 """
 
 from __future__ import annotations
@@ -26,12 +27,14 @@ from socialgraph.data.collection import (
     hash_split,
     restricted,
 )
+from socialgraph.data.files import plain_file
 from socialgraph.data.trec import is_word
 from socialgraph.errors import InputError, first_line
 
 #: what the split is called here -> what it may be called there
 _SPLITS = {"train": ("train",), "dev": ("dev", "validation", "val"), "test": ("test",)}
 _ID = ("_id", "id")
+_JUDGED = ("query-id", "corpus-id", "score")
 
 
 def load_hub(
@@ -47,7 +50,8 @@ def load_hub(
     no candidates: retrieve them. No code of a dataset is run: the library of today has no loading scripts.
 
     Args:
-        dataset_id: such as ``"BeIR/scifact"`` or ``"mteb/scifact"``, or a folder in that layout.
+        dataset_id: such as ``"BeIR/scifact"`` or ``"mteb/scifact"``, or a folder in that layout, or in that of BEIR's
+            own archives: ``corpus.jsonl``, ``queries.jsonl``, ``qrels/<split>.tsv``.
         qrels: id of the dataset with the judgements; None: `dataset_id` where it has them, else ``<id>-qrels``.
         revision: a commit, branch or tag of ``dataset_id``; None: the newest.
         shares: shares of train, dev and test where there is test alone, or None.
@@ -125,8 +129,11 @@ class _Source:
 
     def __init__(self, dataset_id: str, revision: str | None = None) -> None:
         self.dataset_id, self.revision = dataset_id, revision
+        self.files = _unpacked(Path(dataset_id))
         with _readable(dataset_id):
-            self.configs: list[str] = _library().get_dataset_config_names(dataset_id, revision=revision)
+            self.configs: list[str] = list(self.files) or _library().get_dataset_config_names(
+                dataset_id, revision=revision
+            )
 
     def rows(self, config: str) -> Any:
         """Return the rows of a configuration with one split, which some call like the configuration, some ``train``."""
@@ -143,7 +150,35 @@ class _Source:
                 "expected BEIR's or MTEB's layout (corpus, queries, qrels)"
             )
         with _readable(f"{self.dataset_id}, {config}"):
-            return _library().load_dataset(self.dataset_id, config, revision=self.revision)
+            if not self.files:
+                return _library().load_dataset(self.dataset_id, config, revision=self.revision)
+            if config != "qrels":
+                return _library().load_dataset("json", data_files=self.files[config])
+            columns = {name: _library().Value("string") for name in _JUDGED}  # an id like 0001 is no number
+            return _library().load_dataset(
+                "csv", data_files=self.files[config], sep="\t", keep_default_na=False,
+                features=_library().Features(columns),
+            )  # fmt: skip
+
+
+def _unpacked(folder: Path) -> dict[str, dict[str, str]]:
+    """Return configuration -> split -> file of a folder as BEIR packs it; of any other, and of an id, nothing.
+
+    Raises:
+        InputError: a file is no plain file, or judgements do not begin with the names of their columns.
+    """
+    files = {name: {name: folder / f"{name}.jsonl"} for name in ("corpus", "queries")}
+    files["qrels"] = {file.stem: file for file in sorted((folder / "qrels").glob("*.tsv"))}
+    if not files["qrels"] or not all(file.exists() for parts in files.values() for file in parts.values()):
+        return {}
+    for file in (file for parts in files.values() for file in parts.values()):
+        plain_file(file)
+    for file in files["qrels"].values():
+        with file.open(encoding="utf-8-sig", errors="replace") as lines:
+            first = lines.readline(200).rstrip()
+        if first.split("\t") != list(_JUDGED):
+            raise InputError(f"{file}:1: expected the heading {', '.join(_JUDGED)}, tabs between, got {first[:80]!r}")
+    return {name: {split: str(file) for split, file in parts.items()} for name, parts in files.items()}
 
 
 def _judged(source: _Source, qrels: str | None, documents: HubDocuments) -> dict[str, Qrels]:
@@ -186,7 +221,7 @@ def _queries(dataset_id: str, rows: Any) -> Queries:
 
 
 def _qrels(where: str, rows: Any, documents: HubDocuments) -> Qrels:
-    columns = [_column(rows, (name,), where) for name in ("query-id", "corpus-id", "score")]
+    columns = [_column(rows, (name,), where) for name in _JUDGED]
     qrels: Qrels = {}
     unknown = []
     for place, (query_id, doc_id, score) in enumerate(zip(*(rows[column] for column in columns), strict=True)):

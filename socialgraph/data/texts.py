@@ -59,6 +59,8 @@ def as_queries(query: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]
     """
     if isinstance(query, str):
         named = {query: query}
+    elif not isinstance(query, Sequence | Mapping):
+        raise InputError(f"a query is a string, several are a list or a dict, got {type(query).__name__}")
     else:
         named = dict(query) if isinstance(query, Mapping) else {one: one for one in query}
     for one in named.values():

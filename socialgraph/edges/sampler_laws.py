@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from socialgraph.edge_laws import broken, in_words
 from socialgraph.edges.edge_sampler import EdgeSampler
 from socialgraph.edges.layout import document_name, documents
 from socialgraph.errors import LawError, blaming
@@ -33,13 +33,12 @@ def checked_edges(sampler: EdgeSampler, graph: Data, both_ways: bool) -> tuple[T
         if offence:
             raise LawError(sampler, "it answers with edges and weights", "the batch", offence)
         edge_index, edge_weight = answer
-        for law, wrong in _broken(edge_index, edge_weight, batch, both_ways):
+        for law, wrong in broken(edge_index, edge_weight, batch, both_ways):
             if bool(wrong.any()):
                 number = int(wrong.nonzero()[0, 0])
-                row, col = edge_index[:, number].tolist()
+                row = int(edge_index[0, number])
                 where = document_name(graph, int(batch[row])) if 0 <= row < batch.numel() else "the batch"
-                what = f"edge {number} joins node {row} and node {col}, weight {float(edge_weight[number]):.6g}"
-                raise LawError(sampler, law, where, what)
+                raise LawError(sampler, law, where, in_words(number, edge_index, edge_weight))
     return edge_index, edge_weight
 
 
@@ -60,18 +59,3 @@ def _form(answer: Any, batch: Tensor) -> str | None:
             return f"{name} must have the shape {shape}, got {list(x.shape)}"
     edges, weights = answer[0].size(1), answer[1].numel()
     return None if edges == weights else f"there are {edges} edges and {weights} weights"
-
-
-def _broken(edge_index: Tensor, edge_weight: Tensor, batch: Tensor, both_ways: bool) -> Iterator[tuple[str, Tensor]]:
-    """Yield each law and the edges that break it, ``[E]``; each may rely on those before it."""
-    row, col = edge_index
-    size = batch.numel()
-    yield "edges join nodes of the graph", ((edge_index < 0) | (edge_index >= size)).any(0)
-    yield "nobody is a friend of oneself", row == col
-    yield "an edge lies in one document", batch[row] != batch[col]
-    key = row * size + col  # rises with every edge
-    yield "edges are sorted, none is there twice", torch.cat([key[:1] < 0, key.diff() <= 0])
-    yield "weights are numbers from 0", ~((edge_weight >= 0) & (edge_weight < torch.inf))
-    if both_ways:
-        back, order = (col * size + row).sort()
-        yield "an edge goes both ways, with one weight", (back != key) | (edge_weight[order] != edge_weight)

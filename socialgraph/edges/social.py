@@ -36,7 +36,7 @@ class SocialEdges(EdgeSampler):
     has no edge.
 
     Args:
-        patterns: the patterns to mix, by name or in a row.
+        patterns: the patterns to mix, by name or in a row, where each has the name of its class.
         weights: lambda for each name; patterns that are not named get 1. The weights are normalised to sum
             to 1, so that leaving a pattern out keeps the proportions of the others. Default: all equal; the
             paper gives no values. (The released code used 0.3 static distance, 0.2 static centrality, 0.3
@@ -48,7 +48,7 @@ class SocialEdges(EdgeSampler):
             compiled a warning says so, and edges are drawn without it.
 
     Raises:
-        OptionError: sparsity out of range, no pattern, an unknown name or a negative weight.
+        OptionError: sparsity out of range, no pattern, two of one name, an unknown name or a negative weight.
     """
 
     def __init__(
@@ -59,8 +59,7 @@ class SocialEdges(EdgeSampler):
         compile: bool | None = None,
     ) -> None:
         super().__init__()
-        if not isinstance(patterns, Mapping):
-            patterns = {pattern.name: pattern for pattern in patterns}
+        patterns = _named(patterns)
         if not patterns:
             raise OptionError("edges need at least one pattern, got none")
         if not 0.0 < sparsity < 1.0:
@@ -129,6 +128,18 @@ class SocialEdges(EdgeSampler):
         )
         compiled = "" if self.compile_coins is None else f", compile={self.compile_coins}"
         return f"{type(self).__name__}({inside}, sparsity={self.sparsity}{compiled})"
+
+
+def _named(patterns: Mapping[str, Pattern] | Iterable[Pattern]) -> dict[str, Pattern]:
+    """Return patterns by name; refuse two of one name, of which one would take the other's place."""
+    if isinstance(patterns, Mapping):
+        return dict(patterns)
+    row = list(patterns)
+    named = {pattern.name: pattern for pattern in row}
+    if len(named) < len(row):
+        names = ", ".join(pattern.name for pattern in row)
+        raise OptionError(f"two patterns of a row have one name: {names}; name them, {{name: pattern, ...}}")
+    return named
 
 
 def scale(affinity: Affinity, target: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from torch_geometric.utils import cumsum
 from torch_geometric.utils.sparse import index2ptr
 
 from socialgraph.errors import OptionError
-from socialgraph.partition.partition import Partition, check_sizes
+from socialgraph.partition.partition import Partition, check_graph, check_sizes
 from socialgraph.partition.ties import pair_coin, strongest_first
 
 
@@ -66,7 +66,12 @@ class Communities(Partition):
     def forward(
         self, edge_index: Tensor, batch: Tensor, batch_size: int, edge_weight: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Return the circles of every document; see :meth:`Partition.forward`."""
+        """Return the circles of every document; see :meth:`Partition.forward`.
+
+        Raises:
+            InputError: edges out of order, see :func:`~socialgraph.partition.partition.check_graph`.
+        """
+        check_graph(edge_index, batch, batch_size, edge_weight)
         device, edge_index, batch = batch.device, edge_index.cpu(), batch.cpu()
         weight = None if edge_weight is None else edge_weight.cpu()
         membership, names = [batch.new_empty(2, 0)], 0

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from socialgraph.errors import check_choice
-from socialgraph.partition.partition import Partition, check_sizes
+from socialgraph.partition.partition import Partition, check_graph, check_sizes
 from socialgraph.partition.remaining_graph import RemainingEdges, RemainingGraph
 from socialgraph.partition.remaining_matrix import RemainingMatrix
 from socialgraph.partition.remaining_rows import RemainingRows
@@ -48,7 +48,12 @@ class FriendCircles(Partition):
     def forward(
         self, edge_index: Tensor, batch: Tensor, batch_size: int, edge_weight: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Return the circles of every document; see :meth:`Partition.forward`."""
+        """Return the circles of every document; see :meth:`Partition.forward`.
+
+        Raises:
+            InputError: edges out of order, see :func:`~socialgraph.partition.partition.check_graph`.
+        """
+        check_graph(edge_index, batch, batch_size, edge_weight)
         return self._gather([RemainingEdges(edge_index, batch, batch_size, edge_weight)], batch)
 
     def from_sampled(self, graph: SampledGraph) -> tuple[Tensor, Tensor]:

@@ -11,7 +11,8 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from socialgraph.described import Described
-from socialgraph.errors import OptionError, is_whole
+from socialgraph.edge_laws import broken, in_order, in_words
+from socialgraph.errors import InputError, OptionError, is_whole
 from socialgraph.partition.sampled import SampledGraph
 
 
@@ -84,3 +85,33 @@ def check_sizes(k: int, max_size: int) -> None:
         raise OptionError(f"k, the number of circles, must be at least 1, got {k}")
     if not is_whole(max_size, 2):
         raise OptionError(f"max_size must be at least 2 (a leader and a friend), got {max_size}")
+
+
+def check_graph(edge_index: Tensor, batch: Tensor, batch_size: int, edge_weight: Tensor | None) -> None:
+    """Refuse a graph that is not what :meth:`Partition.forward` takes.
+
+    Of one out of order the circles would be others, without a word, and for a node that does not exist PyG writes
+    where other things lie in memory.
+
+    Raises:
+        InputError: names the tensor, or the law and the edge.
+    """
+    for name, x, rows in (("edge_index", edge_index, [2]), ("batch", batch, [])):
+        if not isinstance(x, Tensor) or x.dtype != torch.long or list(x.shape[:-1]) != rows or x.dim() == 0:
+            got = f"{x.dtype} {list(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
+            raise InputError(f"{name} must be int64 {'[2, E]' if rows else '[N]'}, got {got}")
+    if edge_weight is not None and edge_weight.shape != edge_index.shape[1:]:
+        raise InputError(f"there are {edge_index.size(1)} edges, and weights {list(edge_weight.shape)}")
+    if edge_weight is not None and not bool(edge_weight.isfinite().all()):
+        raise InputError("edge_weight must be finite numbers")
+    if batch.numel() and (int(batch[0]) < 0 or int(batch[-1]) >= batch_size or bool((batch.diff() < 0).any())):
+        raise InputError(f"batch must rise, from 0 at least to {batch_size - 1} at most, as batch_size is {batch_size}")
+    if in_order(edge_index, batch):
+        return
+    for law, wrong in broken(edge_index, None, batch):  # weights rank friends, so they may be any numbers
+        if bool(wrong.any()):
+            edge = in_words(int(wrong.nonzero()[0, 0]), edge_index, edge_weight)
+            raise InputError(
+                f"a graph of {batch.numel()} nodes breaks the law {law!r}: {edge}; torch_geometric.utils has "
+                "to_undirected, remove_self_loops and coalesce"
+            )

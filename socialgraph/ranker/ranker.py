@@ -18,7 +18,7 @@ from socialgraph.data import Collection, Document, GraphBuilder, TermStatistics,
 from socialgraph.data.graph import DocumentGraph
 from socialgraph.data.texts import Text, Texts, as_document, as_documents, as_queries
 from socialgraph.edges import StaticCentrality
-from socialgraph.errors import OptionError
+from socialgraph.errors import OptionError, is_whole
 from socialgraph.nn.hub_ranker import HubRanker
 from socialgraph.partition import Partition
 from socialgraph.ranker import files, training
@@ -71,6 +71,14 @@ class Ranker:
         self.cache = WeightCache()
         self._read: WeakKeyDictionary[Collection, tuple[Tokens, TermStatistics]] = WeakKeyDictionary()
         self.to("cuda" if torch.cuda.is_available() else "cpu")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what was read of collections: it is kept no longer than they are, and read again."""
+        return {**self.__dict__, "_read": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._read = WeakKeyDictionary()
 
     @classmethod
     def from_pretrained(cls, name: str | PathLike[str], classes: Sequence[type | str] = (), **download: Any) -> Self:
@@ -170,9 +178,12 @@ class Ranker:
             score 0, and warns.
 
         Raises:
-            InputError: texts that are none.
+            InputError: texts or queries that are none.
+            OptionError: ``top_k`` below 1.
             TooLargeError: a text does not fit in memory even alone.
         """
+        if top_k is not None and not is_whole(top_k, 1):
+            raise OptionError(f"top_k must be at least 1, or None for all, got {top_k!r}")
         places, documents = as_documents(texts)
         queries = as_queries(query)
         candidates = {name: dict.fromkeys(documents if places is None else places, 0.0) for name in queries}

@@ -17,7 +17,7 @@ from torch.utils.data import Subset
 from socialgraph import ranking
 from socialgraph.data import Collection, GraphBuilder, TrainingGroups
 from socialgraph.data.files import file_name
-from socialgraph.errors import OptionError
+from socialgraph.errors import InputError, OptionError
 from socialgraph.recipes.stages import enter, stages, steps_taken
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ def fit(
         raise OptionError(f"recipe {ranker.recipe['name']} learns nothing")
     seed, wanted = ranker.recipe["seed"], ["train"]
     if dev is not None:
+        if not isinstance(dev, ranking.Dev):
+            raise OptionError(f"dev must be a Dev, such as Dev(collection['dev']), got {type(dev).__name__}")
         wanted += [name for name, split in collection.splits.items() if split is dev.split][:1] or [DEV]
         if DEV in wanted:
             collection = Collection(collection.name, collection.documents, {**collection.splits, DEV: dev.split})
@@ -112,7 +114,13 @@ def evaluate(
 
 
 def with_candidates(collection: Collection, *splits: str) -> Collection:
-    """Return the collection; where one of these splits has no candidates, with those that BM25 retrieves."""
+    """Return the collection; where one of these splits has no candidates, with those that BM25 retrieves.
+
+    Raises:
+        InputError: it is no collection.
+    """
+    if not isinstance(collection, Collection):
+        raise InputError(f"expected a Collection, such as load_folder(path), got {type(collection).__name__}")
     if all(collection[split].has_candidates for split in splits):
         return collection
     return ranking.retrieve_candidates(collection, ranking.BM25(), DEPTH)

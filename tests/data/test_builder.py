@@ -88,6 +88,21 @@ def test_bad_pairs_and_options(builder):
         Tokens(builder.tokens.tokenizer.name_or_path, max_document_length=0)
 
 
+def test_no_pattern_takes_the_weights_of_another(builder):
+    parts = builder.documents, builder.tokens, builder.statistics
+    edges = SocialEdges({"near": DynamicDistance(5.0), "far": DynamicDistance(500.0)})
+    with pytest.raises(OptionError, match="near and far keep their weights in a graph as 'dynamic_distance', both"):
+        GraphBuilder(*parts, edges, EdgeCircles(k=3))
+
+    class Far(DynamicDistance):
+        pass
+
+    apart = SocialEdges({"near": DynamicDistance(5.0), "far": Far(500.0)})
+    graph = GraphBuilder(*parts, apart, EdgeCircles(k=3))(PAIRS[:1])[0]
+    for pattern in apart.patterns.values():
+        assert torch.equal(graph[pattern.name], pattern.weights(graph).to(graph[pattern.name].dtype))
+
+
 def test_tfidf_by_hand():
     documents = [torch.tensor([1, 2, 2]), torch.tensor([2, 3]), torch.tensor([], dtype=torch.int32)]
     statistics = TermStatistics.count(documents, vocab_size=5)

@@ -4,6 +4,7 @@ import multiprocessing
 import pickle
 import subprocess
 import sys
+import warnings
 
 import pytest
 from children import fresh
@@ -95,6 +96,17 @@ def test_candidates_are_read_when_asked_for(folder):
     with pytest.raises(InputError, match=r"run\.bm25\.dev\.txt:1: expected 6 columns"):
         _ = loaded["dev"].candidates
     assert load_folder(folder, candidates=None)["dev"].candidates is None
+
+
+def test_the_name_of_a_run_may_have_points(folder):
+    (folder / "run.bm25.dev.txt").rename(folder / "run.bm25.k1=0.9.dev.txt")
+    with pytest.raises(InputError, match=r"no run\.bm25\..* there are runs named bm25.k1=0.9$"):
+        load_folder(folder)
+    (folder / "run.bm25.k1=0.9.dev.txt").rename(folder / "run.bm25.v2.dev.txt")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # nobody may say that this file is not read
+        found = load_folder(folder, candidates="bm25.v2")
+    assert found["dev"].candidates == {"q1": {"d1": 2.5, "d3": 1.5}}
 
 
 def test_a_candidate_that_is_missing_from_the_corpus_is_named(folder):

@@ -71,6 +71,43 @@ def test_every_layout_is_the_same_collection(layout):
     assert copy.identity() == collection.documents.identity()
 
 
+def pack(folder, *judgements, heading="query-id\tcorpus-id\tscore"):
+    """Write a folder as BEIR's archives have it."""
+    (folder / "qrels").mkdir(parents=True)
+    for name, rows in (("corpus", CORPUS), ("queries", QUERIES)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps({**row, "metadata": {}}) + "\n" for row in rows))
+    for split in ("train", "test"):
+        lines = ["\t".join(map(str, row.values())) for row in QRELS[split]]
+        (folder / "qrels" / f"{split}.tsv").write_text("\n".join([heading, *lines, *judgements, ""]))
+    return str(folder)
+
+
+def test_a_folder_as_beir_packs_it(tmp_path):
+    found = load_hub(pack(tmp_path / "animals"))
+    expected = load_hub(write(tmp_path / "other", {"corpus": {"a": CORPUS}, "queries": {"a": QUERIES}, "qrels": QRELS}))
+    assert found.name == "animals"
+    assert list(found.documents.values()) == list(expected.documents.values())
+    for split in ("train", "test"):
+        assert found[split].queries == expected[split].queries
+        assert found[split].qrels == expected[split].qrels
+
+
+def test_ids_that_look_like_numbers_stay_as_they_are(tmp_path):
+    folder = tmp_path / "numbers"
+    pack(folder, "007\tNA\t1")
+    for name in ("corpus", "queries"):
+        with (folder / f"{name}.jsonl").open("a") as file:
+            file.write(json.dumps({"_id": "NA" if name == "corpus" else "007", "text": "w"}) + "\n")
+    assert load_hub(str(folder))["test"].qrels["007"] == {"NA": 1}
+    (folder / "queries.jsonl").write_text(json.dumps({"_id": "007", "text": "changed"}) + "\n")
+    assert load_hub(str(folder))["test"].queries == {"007": "changed"}  # nothing of what was read before is left
+
+
+def test_judgements_without_a_heading_are_named(tmp_path):
+    with pytest.raises(InputError, match=r"test.tsv:1: expected the heading query-id, corpus-id, score"):
+        load_hub(pack(tmp_path / "animals", heading="q1\t0\td1\t1"))
+
+
 def test_test_alone_is_divided_or_kept(tmp_path):
     asked = [{"_id": f"q{n}", "text": f"question {n}"} for n in range(40)]
     qrels = {"test": judged(*((f"q{n}", "d1", 1) for n in range(40)))}

@@ -147,6 +147,12 @@ def test_weights_that_cannot_be() -> None:
             SocialEdges(MIXTURES["three"], weights={"static_distance": value})
 
 
+def test_no_pattern_takes_the_place_of_another() -> None:
+    with pytest.raises(OptionError, match="one name: static_distance, static_distance; name them"):
+        SocialEdges([StaticDistance(5.0), StaticDistance(500.0)])
+    assert len(SocialEdges({"near": StaticDistance(5.0), "far": StaticDistance(500.0)}).patterns) == 2
+
+
 def test_repr_tells_every_option() -> None:
     said = repr(SocialEdges([StaticDistance(p=31.0), StaticCentrality()], {"static_distance": 3.0}, sparsity=0.87))
     assert all(part in said for part in ("0.87", "31.0", "0.75", "0.25", "StaticDistance", "StaticCentrality"))

@@ -1,5 +1,8 @@
 """A ranker gives the scores of re-ranking, whatever its texts come as, and the same from its folder elsewhere."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -62,6 +65,9 @@ def test_texts_come_as_strings_dicts_documents_or_by_id(tales):
     assert one.rank("w1 w2", documents) == ranked
     assert one.rank("w1 w2", TEXTS, top_k=2) == ranked[:2]
     assert one.rank("w1 w2", []) == []
+    for amount in (0, -1, 1.5, "2"):
+        with pytest.raises(OptionError, match="top_k must be at least 1"):
+            one.rank("w1 w2", TEXTS, top_k=amount)
     for wrong in ("one text", 7, [7], [{"title": "no text"}]):
         with pytest.raises(InputError, match="text"):
             one.rank("w1 w2", wrong)
@@ -85,8 +91,9 @@ def test_many_queries(tales):
     alone = {query: one.rank(query, TEXTS, batch_size=1) for query in queries}
     assert one.rank(queries, TEXTS, batch_size=1) == [alone[query] for query in queries]
     assert one.rank({"a": "w4"}, TEXTS, batch_size=1) == {"a": alone["w4"]}
-    with pytest.raises(InputError, match="a query is a string"):
-        one.rank([7], TEXTS)
+    for wrong in ([7], 7, None):
+        with pytest.raises(InputError, match="a query is a string"):
+            one.rank(wrong, TEXTS)
 
 
 def test_predict_scores_pairs_in_their_order(tales):
@@ -100,6 +107,22 @@ def test_predict_scores_pairs_in_their_order(tales):
     assert one.predict(pairs[0]) == pytest.approx(scores[0], abs=1e-6)  # one pair: a number
     assert torch.equal(one.predict(pairs, convert_to_tensor=True), torch.from_numpy(scores))
     assert one.predict(pairs, convert_to_numpy=False) == scores.tolist()
+
+
+def test_a_copy_scores_alike(tales, collection):
+    one = ranker(tales)
+    ranked = one.rank("w1 w2", collection)
+    for again in (pickle.loads(pickle.dumps(one)), copy.deepcopy(one)):
+        assert again.rank("w1 w2", collection) == ranked
+
+
+def test_what_is_no_collection_is_refused(tales, collection):
+    one = ranker(tales)
+    for do in (lambda: one.fit([("w1", "w2")]), lambda: one.evaluate({}, "test")):
+        with pytest.raises(InputError, match="expected a Collection, such as load_folder"):
+            do()
+    with pytest.raises(OptionError, match=r"dev must be a Dev, such as Dev\(collection\['dev'\]\), got Split"):
+        one.fit(collection, dev=collection["dev"])
 
 
 def test_options_that_cannot_be_are_refused(tales):

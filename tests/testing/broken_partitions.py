@@ -160,7 +160,7 @@ class FromTheEnd(Friends):
     """Of equal friends the last stay."""
 
     def forward(self, edge_index, batch, batch_size, edge_weight=None):
-        last, others = batch.numel() - 1, torch.zeros(0) if edge_weight is None else edge_weight.flip(0)
+        last, others = batch.numel() - 1, None if edge_weight is None else edge_weight.flip(0)
         self.keep = "first"
         index, leader = super().forward(last - edge_index.flip(1), batch_size - 1 - batch.flip(0), batch_size, others)
         index = torch.stack([last - index[0], len(leader) - 1 - index[1]]).flip(1)

@@ -156,4 +156,11 @@ CASES: dict[str, Odd] = {
         r"no run.nobody.<split>.txt\[.gz\]; there are no runs", None, ("data.candidates=nobody",),
     ),
     "no dev": Odd({"queries.dev.tsv": None}, "has no split 'dev'; there are: test, train"),
+    "test alone, and nothing asked of dev": Odd(
+        {name: None for name in GOOD if "train" in name or "dev" in name}, None, None, ("data.queries.dev=0",),
+    ),
+    "a query that nobody judged": Odd(
+        {"queries.test.tsv": queries("test") + b"q-x\tw0 w20\n"}, None,
+        "1 of the 4 queries that are ranked are not judged and count nowhere: q-x",
+    ),
 }  # fmt: skip
