@@ -14,7 +14,7 @@ from drawing import DOCUMENTS, MIXTURES, copies, drawn, probabilities_of
 from graphs import document
 from torch_geometric.data import Data
 
-from socialgraph.edges import DynamicDistance, SocialEdges
+from socialgraph.edges import DynamicDistance, SocialEdges, coin_key
 
 KEYS = 3000
 KEY_SERIES = {
@@ -105,3 +105,8 @@ def test_another_key_is_another_graph() -> None:
     for one in range(len(keys)):
         for other in range(one):
             assert len(graphs[one] & graphs[other]) < shared + 6 * np.sqrt(2 * shared)
+
+
+def test_no_name_passes_for_the_end_of_another() -> None:
+    pairs = [(0, "a:b", "c"), (0, "a", "b:c"), (1, "a", "b:c"), (0, "ab", "c"), (0, "a", "bc"), (0, "", "a:bc")]
+    assert len({coin_key(*pair) for pair in pairs}) == len(pairs)

@@ -202,6 +202,26 @@ def test_two_levels_on_a_collection_with_evidence(budget, tmp_path, monkeypatch,
         call("compare", *as_option([*alone, *nothing_left]))
 
 
+def test_what_a_table_of_questions_about_few_documents_could_show():
+    """It is the documents that are counted: their t has few degrees of freedom."""
+    config = OmegaConf.create({"measures": ["x"], "report": {"significance": {"to": ["a"], "measures": ["x"]}}})
+    clusters = {f"q{n}": f"d{n % 5}" for n in range(40)}
+    values = torch.randn(40, generator=torch.Generator().manual_seed(0)).tolist()
+    runs = ({"name": name, "measures": {"x": dict(zip(clusters, some, strict=True))}, "clusters": clusters}
+            for name, some in (("a", [0.0] * 40), ("b", values)))  # fmt: skip
+    of = Comparison(config, [Line(Row(run["name"]), [run]) for run in runs])
+    low, high = of.gain(of.lines[1]).interval
+    quantile = scipy.stats.t.ppf(0.975, 4)
+    error = (high - low) / 2 / quantile
+    assert power_columns(of)[0].value(of.lines[1]) == pytest.approx(error * (quantile + scipy.stats.norm.ppf(0.8)))
+
+
+def test_a_document_without_a_circle_comes_last():
+    score, document = torch.tensor([-3.0, -1.0, -5.0]), torch.tensor([0, 0, 2])
+    assert reading.pool(score, document, 3, "mean").tolist() == [-2.0, -1e4, -5.0]
+    assert reading.pool(score, document, 3, "max").tolist() == [-1.0, -1e4, -5.0]
+
+
 def test_questions_about_one_document_are_not_tested():
     """There is a table of them; a test would need another document."""
     test = {"to": ["a"], "measures": ["x"], "level": 0.05}

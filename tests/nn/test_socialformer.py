@@ -90,6 +90,15 @@ def test_how_the_leaders_update_starts(tiny_bert):
         assert not torch.allclose(low(batch)[0], drawn(batch)[0], atol=1e-3)
 
 
+def test_the_leaders_transformer_has_sizes_of_its_own_where_they_are_told(tiny_bert):
+    own = {"inter_heads": 1, "inter_width": 24}
+    plain, told = (Socialformer.from_backbone(tiny_bert[0], **options) for options in ({}, own))
+    layers = (plain.layers[0], plain.inter[0].transformer, told.layers[0], told.inter[0].transformer)
+    sizes = [(layer.num_heads, layer.intermediate_size) for layer in layers]
+    assert sizes[:3] == sizes[:1] * 3
+    assert sizes[3] == (1, 24)
+
+
 def test_the_inter_circle_transformer_learns_from_the_second_step_on(tiny_bert):
     """W^C = [I, 0] shuts it off at first; the gradient of W^C's other half opens it."""
     model, batch = Socialformer.from_backbone(tiny_bert[0], dropout=0.0), document_batch()

@@ -128,9 +128,10 @@ def _encode(
         folder = part / "store"
         # how far the files have grown: batches in all of them, rows in each
         begin, *rows = journal.finished[max(journal.finished)] if journal.finished else [0] * 5
+        encoded = max(0, rows[3] - 1)  # there is a bound more than there are documents
         with (
             growing_store(folder, about["dtype"], widths, rows) as store,
-            tqdm(total=len(ids), initial=rows[3], desc="encoding", unit="doc", disable=disable) as bar,
+            tqdm(total=len(ids), initial=encoded, desc="encoding", unit="doc", disable=disable) as bar,
         ):
             since = time.monotonic()
             for number, batch in islice(enumerate(_document_batches(builder, ids, token_budget)), begin, None):

@@ -3,6 +3,7 @@
 import pytest
 from full_disk import files_no_larger_than
 from test_rerank_stored import MODELS, builder, model_of  # noqa: F401  (a fixture)
+from tqdm import tqdm
 
 from socialgraph.data import Document
 from socialgraph.errors import InputError, OutputError
@@ -56,8 +57,10 @@ def test_a_store_is_whole_or_not_there_and_goes_on(builder, tiny_bert, tmp_path,
     with pytest.raises(InputError, match=r"store.part: the journal is of other work: texts was "):
         encode_collection(model, builder, ids, tmp_path / "out" / "store", **options)
     builder.documents["d9"] = calm
-    calls = stopping(model, monkeypatch, None)
-    encode_collection(model, builder, ids, tmp_path / "out" / "store", **options)
+    calls, bars = stopping(model, monkeypatch, None), []
+    monkeypatch.setattr(module, "tqdm", lambda **about: bars.append(tqdm(**about)) or bars[-1])
+    encode_collection(model, builder, ids, tmp_path / "out" / "store", **{**options, "progress": True})
+    assert [(bar.n, bar.total) for bar in bars] == [(len(ids), len(ids))]
     assert [i for batch in seen + calls for i in batch] == ids  # each document once
     assert [file.name for file in (tmp_path / "out").iterdir()] == ["store"]
     assert contents(tmp_path / "out" / "store") == contents(tmp_path / "undisturbed")
