@@ -192,6 +192,11 @@ def test_two_levels_on_a_collection_with_evidence(budget, tmp_path, monkeypatch,
         assert float(line["Read anew"]) == 0
         assert not any("encoder" in heading for heading in line)
 
+    call("compare", *as_option([*alone, "levels.reading.measures=[RR@10 reader max,sequences]"]))
+    for line in Tables(folder.parent / "alone")["reading/table.csv"].values():  # the first one is compared, and tested
+        assert {"Δ RR@10 reader max", "p of RR@10 reader max"} <= line.keys()
+        assert "p of RR@10 reader mean" not in line
+
     nothing_left = ["levels.reading.measures=[RR@10 encoder max]"]
     with pytest.raises(SystemExit, match=r"RR@10 encoder max'\], but levels.reading.readers=\['reader'\]"):
         call("compare", *as_option([*alone, *nothing_left]))
