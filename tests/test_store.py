@@ -70,6 +70,18 @@ def test_a_run_file_without_its_name_goes_and_those_of_other_runs_stay(folder):
     assert Store(folder).ranking("a.0") == RANKING
 
 
+def test_a_file_beside_the_archive_counts_before_the_one_inside(folder):
+    store, newer = Store(folder), {"q": {"e": 2.0}}
+    store.write("a.0", RANKING, VALUE)
+    store.pack()
+    assert store.ranking("a.0") == RANKING
+    store.write("a.0", newer, {**VALUE, "name": "b"})
+    for _ in range(2):
+        assert (store.ranking("a.0"), store.read("a.0")["name"]) == (newer, "b")
+        store.pack()
+    assert [path.name for path in folder.iterdir()] == ["runs.zip"]
+
+
 def test_half_a_model_never_has_a_models_name(folder):
     assert ".unfinished/a.0/model/.tmpAb3dE6" in die(folder, "model")
     assert not (folder / "models").exists()

@@ -244,7 +244,7 @@ def test_what_a_table_could_show():
     noise = ((noise - noise.mean()) / noise.std()).tolist()
     lines = [
         Line(Row(name), [{"name": name, "measures": {"x": {f"q{i}": value * n for i, n in enumerate(noise)}}}])
-        for name, value in (("a", 0.0), ("b", 1.0))
+        for name, value in (("a", 0.0), ("b", 1.0), ("c", 0.1))
     ]
     least, needed = power_columns(Comparison(config, lines))
     found = least.value(lines[1])
@@ -253,3 +253,5 @@ def test_what_a_table_could_show():
     assert seen == pytest.approx(0.8, abs=0.005)
     assert needed.value(lines[1]) == pytest.approx(200 * (found / 0.05) ** 2, abs=1)
     assert least.value(lines[0]) is None
+    assert least.value(lines[2]) == pytest.approx(found / 10)
+    assert needed.value(lines[2]) is None  # what one cares about would be seen with fewer

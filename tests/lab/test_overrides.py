@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from lab.overrides import spelled_out
+from lab.overrides import latest, spelled_out
 
 from socialgraph.errors import OptionError
 
@@ -75,3 +75,9 @@ def test_a_file_that_cannot_be_imported(text, tmp_path, monkeypatch):
             spelled_out([f"{key}=own_broken.Mine"])
     with pytest.raises(OptionError, match=f"^partition: own_broken.Mine:? {told or 'is no class, but of'}"):
         build_named({"_target_": "own_broken.Mine"}, "partition")
+
+
+def test_of_two_options_on_the_same_matter_the_last_one_counts():
+    assert latest(["partition=edge", "k=1", "partition.k=2", "partition=node", "+k=3"]) == [
+        "partition=node", "+k=3", "partition.k=2",
+    ]  # fmt: skip

@@ -6,6 +6,7 @@ from lab.task import load_task, sampled
 from omegaconf import OmegaConf
 
 from socialgraph.data import Split
+from socialgraph.data.collection import hash_fraction
 
 
 def test_splits_that_are_called_by_a_number(tmp_path):
@@ -31,6 +32,15 @@ def test_questions_that_were_asked_before_are_left_out():
     every = [sampled(split, None, 2, answerable=True, skipped=skipped).queries.keys() for skipped in range(31)]
     assert every[0] == {name for n, name in enumerate(names) if n % 4}  # the others have no relevant candidate
     assert all(len(before - after) == 1 and after < before for before, after in pairwise(every))
+    by_hash = sorted(every[0], key=hash_fraction)
+    assert every[10] == set(by_hash[10:])  # those of the lowest hash come first
     first, fresh = (sampled(split, 10, 2, answerable=True, skipped=skipped) for skipped in (0, 10))
     assert first.queries.keys() == every[0] - every[10]
     assert fresh.queries.keys() == fresh.qrels.keys() == fresh.candidates.keys() == every[10] - every[20]
+
+
+def test_the_best_candidates_are_ranked():
+    split = Split({"q": "words"}, {"q": {"low": 1}}, {"q": {"low": 1.0, "high": 3.0, "b": 2.0, "a": 2.0}})
+    assert list(sampled(split, None, 2).candidates["q"].items()) == [("high", 3.0), ("a", 2.0)]
+    assert not sampled(split, None, 3, answerable=True).queries
+    assert sampled(split, None, 4, answerable=True).queries
