@@ -95,10 +95,14 @@ def sections_of(of: Comparison, run: DictConfig, task: Task, split: str, names: 
 
 
 def lengths_of(relevant: dict[str, list[str]], collection: Collection, tokens: Tokens) -> dict[str, int]:
-    """Return the length of the shortest document that is relevant to each query, in word pieces of the whole text."""
-    ids = sorted({document for documents in relevant.values() for document in documents})
+    """Return the length of the shortest document that is relevant to each query, in word pieces of the whole text.
+
+    A judged document that the collection does not hold has none.
+    """
+    there = {query: [d for d in documents if d in collection.documents] for query, documents in relevant.items()}
+    ids = sorted({document for documents in there.values() for document in documents})
     length = dict(zip(ids, tokens.lengths(ids, collection.documents), strict=True))
-    return {query: min(length[d] for d in documents) for query, documents in relevant.items() if documents}
+    return {query: min(length[d] for d in documents) for query, documents in there.items() if documents}
 
 
 def in_figure(names: dict[str, str], drawn: Sequence[str]) -> list[str]:

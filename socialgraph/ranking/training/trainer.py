@@ -34,8 +34,9 @@ logger = logging.getLogger(__name__)
 
 #: arguments that are the same from a training's beginning to its end, however often it is resumed
 SAME_WHEN_RESUMED = (
-    "seed", "data_seed", "num_train_epochs", "max_steps", "learning_rate", "lr_scheduler_type", "warmup_steps", "optim",
-    "weight_decay", "max_grad_norm", "bf16", "fp16", "train_sampling_strategy",
+    "seed", "data_seed", "num_train_epochs", "max_steps", "learning_rate", "lr_scheduler_type", "lr_scheduler_kwargs",
+    "warmup_steps", "optim", "optim_args", "adam_beta1", "adam_beta2", "adam_epsilon", "weight_decay", "max_grad_norm",
+    "bf16", "fp16", "train_sampling_strategy",
 )  # fmt: skip
 
 

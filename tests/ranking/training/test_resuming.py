@@ -112,6 +112,7 @@ CHANGES = {
     "groups was '": {"draw": 1},
     "seed was 42, is 7": {"seed": 7},
     "learning_rate was 0.002, is 0.1": {"learning_rate": 0.1},
+    "adam_beta2 was 0.999, is 0.9": {"adam_beta2": 0.9},
     "num_train_epochs was 1, is 2": {"num_train_epochs": 2},
     "loss was 'listwise_cross_entropy', is 'ranknet'": {"loss": "ranknet"},
     "head_learning_rate was None, is 0.1": {"head_learning_rate": 0.1},
