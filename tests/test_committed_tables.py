@@ -18,7 +18,7 @@ WHOLE = ["data.queries.test=320", "data.depth=4", "trainer.groups=0", "measures=
         ("table1", "pydocs", "pydocs/test", []),
         ("table1", "wtq", "wtq/test", FOUND),
         ("table2", "fairytale", "fairytale/test", FOUND),
-        ("whole-documents", "fairytale", "whole-documents/fairytale/test", FOUND + WHOLE),
+        ("whole-documents", "wtq", "whole-documents/wtq/test", FOUND + WHOLE),
     ],
 )
 def test_a_committed_table_is_made_of_committed_runs(table, data, place, typed, tmp_path, monkeypatch):
