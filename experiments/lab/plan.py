@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import inspect
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,6 +25,7 @@ from lab.options.kinds import check_config
 from lab.overrides import latest, subject
 from lab.store import Store
 from lab.task import test_split
+from socialgraph.backbone import OFFLINE, READER
 from socialgraph.data.files import file_name, sha256
 from socialgraph.errors import OptionError
 from socialgraph.ranker.files import tables
@@ -159,10 +159,12 @@ def identity(config: DictConfig, split: str | None = None) -> dict[str, Any]:
 @cache
 def backbone_name(backbone: str) -> str:
     """Return a backbone's name; of a folder its own and a hash of its files, since another may take its place."""
-    folder = Path(backbone)
+    folder = Path(backbone).resolve()
+    if backbone in (OFFLINE, READER) or not folder.is_dir():  # the former are the package's, whatever lies around
+        return backbone
     read = ("*.safetensors", "*.json", "*.txt", "1_Pooling/config.json")  # weights, config, tokenizer
     files = sorted(path for pattern in read for path in folder.glob(pattern))
-    return f"{folder.name} {digest([sha256(path) for path in files])[:16]}" if folder.is_dir() else backbone
+    return f"{folder.name} {digest(map(sha256, files))[:16]}"
 
 
 def sources(config: DictConfig) -> dict[str, str]:
@@ -175,7 +177,7 @@ def sources(config: DictConfig) -> dict[str, str]:
     for part, value in recipe.items():
         check_parts(value, typed_as(config.recipe, part))
     return {
-        name: hashlib.sha256(Path(source(name.removesuffix(BACKBONE))).read_bytes()).hexdigest()
+        name: sha256(source(name.removesuffix(BACKBONE)))
         for name in sorted({one["_target_"] for one in tables(recipe)})
         if "." in name and name.split(".")[0] != "socialgraph"
     }

@@ -25,7 +25,7 @@ def test_what_a_run_depends_on_has_no_place(hydra, tiny_bert, tmp_path):
     assert own[0] != own[1]
 
 
-def test_another_backbone_in_the_same_folder_is_another(tiny_bert, tmp_path):
+def test_another_backbone_in_the_same_folder_is_another(tiny_bert, tmp_path, monkeypatch):
     bert = shutil.copytree(tiny_bert[0], tmp_path / "bert")
     before = backbone_name(str(bert))
     (bert / "notes.md").write_text("nobody reads this")
@@ -36,6 +36,12 @@ def test_another_backbone_in_the_same_folder_is_another(tiny_bert, tmp_path):
     backbone_name.cache_clear()
     assert backbone_name(str(bert)) != before
     assert backbone_name("bert-base-uncased") == "bert-base-uncased"
+    # the package's own are meant by their names, even beside a folder that is called like one
+    monkeypatch.chdir(tmp_path)
+    bert.rename("minilm")
+    backbone_name.cache_clear()
+    assert backbone_name("minilm") == "minilm"
+    assert backbone_name("./minilm").startswith("minilm ")
 
 
 def test_a_first_stage_has_no_backbone(hydra):
