@@ -11,10 +11,10 @@ PACKAGE = Path(socialgraph.__file__).parent
 MAY_IMPORT = {
     "edges": {"errors", "described", "edge_laws", "backbone", "query_match", "ranks"},
     "partition": {"errors", "described", "edge_laws", "query_match", "ranks"},
-    "data": {"errors", "backbone", "edges", "partition"},
+    "data": {"errors", "lexical", "backbone", "edges", "partition"},
     "nn": {"errors", "backbone", "model_files", "data", "ranks"},
-    "ranking": {"errors", "backbone", "data", "edges", "partition", "nn"},
-    "inspect": {"errors", "backbone", "query_match", "data", "edges", "partition", "nn", "recipes"},
+    "ranking": {"errors", "lexical", "backbone", "data", "edges", "partition", "nn"},
+    "inspect": {"errors", "lexical", "backbone", "query_match", "data", "edges", "partition", "nn", "recipes"},
     "testing": {"errors", "data", "edges", "partition", "nn", "inspect"},
     "recipes": {"errors", "data", "edges", "partition"},
     "ranker": {

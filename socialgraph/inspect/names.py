@@ -9,7 +9,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from bm25s.stopwords import STOPWORDS_EN_PLUS
+from socialgraph.lexical import STOPWORDS_EN_PLUS
 
 #: words that tell nothing about a text, English ones
 STOP_WORDS = frozenset(STOPWORDS_EN_PLUS)

@@ -15,16 +15,15 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, Self
 
-import bm25s
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 import Stemmer
-from bm25s.tokenization import Tokenized, Tokenizer
 from tqdm import tqdm
 
 from socialgraph.data.collection import Collection, Document, Queries, Run, check_scores, first_ids
 from socialgraph.errors import InputError, OptionError, is_whole
+from socialgraph.lexical import Tokenized, Tokenizer, bm25s
 
 logger = logging.getLogger(__name__)
 # The library asks for all of its own lines; which are shown is the program's choice.

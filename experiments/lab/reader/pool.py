@@ -13,17 +13,16 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-import bm25s
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 import Stemmer
 import torch
-from bm25s.tokenization import Tokenizer
 from torch_geometric.data import Data
 from tqdm import tqdm
 
 from socialgraph.data.files import atomic_write
+from socialgraph.lexical import Tokenizer, bm25s
 from socialgraph.nn import SentenceEncoder
 from socialgraph.nn.sequences import passage_sequences
 

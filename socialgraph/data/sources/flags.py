@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-import bm25s
 import Stemmer
 
 from socialgraph.data.collection import Run
 from socialgraph.data.sources.source import Contents
+from socialgraph.lexical import bm25s
 
 _RARE = 0.02  # share of the documents that may hold a word which tells one apart
 
