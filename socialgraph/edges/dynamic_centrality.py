@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 from torch_geometric.data import Data
-from torch_geometric.utils import cumsum, scatter
+from torch_geometric.utils import cumsum, segment
+from torch_geometric.utils.sparse import index2ptr
 
 from socialgraph.backbone import has_bfloat16, load_bert, special_tokens
 from socialgraph.edges.layout import documents, positions
@@ -83,7 +84,7 @@ class DynamicCentrality(Centrality):
     def weights(self, graph: Data) -> Tensor:
         """Return the weights from ``input_ids``, ``query_ids`` and ``query_length``: ``[N]`` float32."""
         batch, ptr = documents(graph)
-        cosine = self.cosines(graph, batch, ptr.numel() - 1).clamp(min=0)
+        cosine = self.cosines(graph, batch).clamp(min=0)
         if self.mode == "cosine" or cosine.numel() == 0:
             return cosine
         room = self.bert.config.max_position_embeddings - 3 - graph.query_length
@@ -91,16 +92,15 @@ class DynamicCentrality(Centrality):
         if best.numel() == 0:
             return cosine
         attention = self.attention(graph, best, batch, ptr)
-        replaced, total = (
-            scatter(x, batch[best], dim_size=ptr.numel() - 1)[batch[best]] for x in (cosine[best], attention)
-        )
+        # segment by segment, because a GPU adds what is scattered in any order
+        bounds = index2ptr(batch[best], ptr.numel() - 1)
+        replaced, total = (segment(x, bounds)[batch[best]] for x in (cosine[best], attention))
         return cosine.index_put((best,), attention * replaced / total)
 
-    def cosines(self, graph: Data, batch: Tensor, size: int) -> Tensor:
+    def cosines(self, graph: Data, batch: Tensor) -> Tensor:
         """Return each token's cosine with its query in the word embedding space, ``[N]``."""
         words = self.bert.embeddings.word_embeddings.weight
-        owner = torch.repeat_interleave(graph.query_length)
-        query = F.normalize(scatter(words[graph.query_ids], owner, dim_size=size, reduce="mean"), dim=-1)
+        query = F.normalize(segment(words[graph.query_ids], cumsum(graph.query_length), reduce="mean"), dim=-1)
         return (F.normalize(words[graph.input_ids], dim=-1) * query[batch]).sum(-1)
 
     def attention(self, graph: Data, best: Tensor, batch: Tensor, ptr: Tensor) -> Tensor:

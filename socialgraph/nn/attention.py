@@ -10,9 +10,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 from torch.nn import functional as F
-from torch_geometric.utils import scatter, softmax
 
 from socialgraph.errors import OptionError
+from socialgraph.nn.masked_attention import listening_along
 from socialgraph.nn.segments import Segments
 
 
@@ -29,10 +29,7 @@ def complete_edges(ptr: Tensor) -> Tensor:
 
 def _edges(query: Tensor, key: Tensor, value: Tensor, segments: Segments) -> Tensor:
     """Gathered messages over the edges of complete circles: slow and exact, the reference."""
-    source, target = complete_edges(segments.ptr)
-    logits = (query[target] * key[source]).sum(-1) / query.size(-1) ** 0.5
-    weight = softmax(logits, target, num_nodes=query.size(0))
-    return scatter(weight.unsqueeze(-1) * value[source], target, dim_size=query.size(0))
+    return listening_along(*complete_edges(segments.ptr), query.size(0))(query, key, value)
 
 
 def _padded(query: Tensor, key: Tensor, value: Tensor, segments: Segments) -> Tensor:

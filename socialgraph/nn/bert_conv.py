@@ -10,7 +10,7 @@ from torch_geometric.utils import softmax
 
 from socialgraph.errors import OptionError, is_whole
 from socialgraph.nn.attention import segment_attention
-from socialgraph.nn.masked_attention import Attend
+from socialgraph.nn.masked_attention import Attend, listening
 from socialgraph.nn.segments import Segments
 
 #: numbers of the widest states that fit in a CPU's last cache, with room for the others
@@ -116,18 +116,7 @@ class BertConv(MessagePassing):
         Returns:
             The rows ``leader`` of what :meth:`circles` returns, ``[C, hidden_size]``.
         """
-        circle = torch.repeat_interleave(ptr.diff())
-        edge_index = torch.stack([torch.arange(circle.numel(), device=x.device), circle])
-        listener, heard_of = x[leader], converted(x)
-        shape = (-1, self.num_heads, self.hidden_size // self.num_heads)
-        heard = self.propagate(
-            edge_index,
-            query=(None, self.query(listener).view(shape)),
-            key=(self.key(heard_of).view(shape), None),
-            value=(self.value(heard_of).view(shape), None),
-            size=(x.size(0), leader.numel()),
-        )
-        return self._transform(listener, heard.flatten(1))
+        return self.along(x, listening(torch.arange(x.size(0), device=x.device), ptr), leader)
 
     def along(self, x: Tensor, attend: Attend, rows: Tensor | None = None) -> Tensor:
         """Compute the layer with any attention.

@@ -7,7 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
-from torch_geometric.utils import scatter
+from torch_geometric.utils import segment
+from torch_geometric.utils.sparse import index2ptr
 
 from socialgraph.data.graph import circle_score
 from socialgraph.errors import OptionError, check_choice
@@ -81,7 +82,7 @@ class ICLI(LateInteraction):
         chosen = place < self.place_weight.numel()
         document = passages.document[chosen]
         late = max_similarity(query.token, passages.token, passages.start[chosen], passages.size[chosen], document)
-        return scatter(self.place_weight[place[chosen]] * late, document, dim_size=query.token.size(0))
+        return segment(self.place_weight[place[chosen]] * late, index2ptr(document, query.token.size(0)))
 
     def relevance(self, graph: Data) -> Tensor | None:
         """Return the passages' relevance by BM25, ``[C]``, with ``select="bm25"``.

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 from torch_geometric.data import Data
-from torch_geometric.utils import to_dense_batch
+from torch_geometric.utils import segment, to_dense_batch
+from torch_geometric.utils.sparse import index2ptr
 
 from socialgraph.data.graph import circle_document
 from socialgraph.errors import OptionError, check_choice
@@ -129,8 +130,7 @@ class IDCM(BertRanker):
         document = circle_document(graph)
         rank = ranks(score.detach(), document)
         read = rank < weights.numel()
-        total = score.new_zeros(graph.query_length.numel())
-        return total.index_add(0, document[read], weights[rank[read]] * score[read])
+        return segment(weights[rank[read]] * score[read], index2ptr(document[read], graph.query_length.numel()))
 
 
 class ESM(torch.nn.Module):

@@ -12,7 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.nn import functional as F
-from torch_geometric.utils import cumsum, scatter, softmax
+from torch_geometric.utils import cumsum, segment, softmax
+from torch_geometric.utils.sparse import index2ptr
 
 from socialgraph.errors import OptionError
 from socialgraph.nn.segments import PADDING
@@ -22,24 +23,41 @@ Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 #: nodes of a tile of the "flex" backend
 TILE = 128
+#: its narrowest head on a GPU
+NARROWEST = 16
 
 
-def listening(source: Tensor, target: Tensor) -> Attend:
+def listening(source: Tensor, ptr: Tensor) -> Attend:
     """Return attention by messages along edges: exact, any edges, memory for a state for each edge.
 
+    Sums are taken segment by segment and not by ``scatter``, whose order a GPU leaves open: scores would change in
+    their last digits from one call to the next.
+
     Args:
-        source: row of key and value that is heard, ``[E]``.
-        target: row of query that listens, ``[E]``; every row should listen to something.
+        source: row of key and value that is heard, ``[E]``, sorted by who listens.
+        ptr: bounds of what each row of query listens to, ``[R + 1]``.
     """
 
     def attend(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         # in float32, because half precision would lose the small terms of the sums
-        logits = (query[target].float() * key[source].float()).sum(-1) / query.size(-1) ** 0.5
-        weight = softmax(logits, target, num_nodes=query.size(0))
-        heard = scatter(weight.unsqueeze(-1) * value[source].float(), target, dim_size=query.size(0))
-        return heard.to(query.dtype)
+        heard, said = key[source].float(), value[source].float()
+        target = torch.repeat_interleave(ptr.diff(), output_size=heard.size(0))
+        logits = (query[target].float() * heard).sum(-1) / query.size(-1) ** 0.5
+        return segment(softmax(logits, ptr=ptr).unsqueeze(-1) * said, ptr).to(query.dtype)
 
     return attend
+
+
+def listening_along(source: Tensor, target: Tensor, size: int) -> Attend:
+    """Return the same along edges in any order.
+
+    Args:
+        source: row of key and value that is heard, ``[E]``.
+        target: row of query that listens, ``[E]``.
+        size: number of rows of query.
+    """
+    target, order = torch.sort(target, stable=True)
+    return listening(source[order], index2ptr(target, size))
 
 
 def hub_attention(hub: Tensor, ptr: Tensor) -> Attend:
@@ -61,7 +79,7 @@ def hub_attention(hub: Tensor, ptr: Tensor) -> Attend:
 def _edges(edge_index: Tensor, ptr: Tensor) -> Attend:
     """Messages along the edges: slow, the reference."""
     oneself = torch.arange(int(ptr[-1]), device=ptr.device)
-    return listening(torch.cat([edge_index[0], oneself]), torch.cat([edge_index[1], oneself]))
+    return listening_along(*torch.cat([edge_index, oneself.expand(2, -1)], 1), oneself.numel())
 
 
 def _dense(edge_index: Tensor, ptr: Tensor) -> Attend:
@@ -137,22 +155,25 @@ def _flex_function(compiled: bool) -> Any:
 BACKENDS: dict[str, Callable[[Tensor, Tensor], Attend]] = {"edges": _edges, "dense": _dense, "flex": _flex}
 
 
-def masked_attention(edge_index: Tensor, ptr: Tensor, backend: str | None = None) -> Attend:
+def default_backend(device: torch.device, width: int) -> str:
+    """Return which backend is taken where none is named, for heads of a width."""
+    return "flex" if device.type == "cuda" and width >= NARROWEST else "dense"
+
+
+def masked_attention(edge_index: Tensor, ptr: Tensor, backend: str) -> Attend:
     r"""Return softmax(q_i k_j / sqrt(d)) v_j over j = i and the edges j -> i, as a function of query, key and value.
 
     Args:
         edge_index: from who is heard (row 0) to who listens (row 1), ``[2, E]``, inside documents, no self-loops.
         ptr: bounds of the documents, ``[B + 1]``.
         backend: "dense" (any device; a mask of l x l for each document, documents of similar length in one call),
-            "flex" (FlexAttention, tiles of 128 x 128; compiled on a GPU; on a CPU it computes N x N and has no
-            gradient, for tests), "edges" (the reference, a message for each edge); None takes flex on a GPU and dense
-            elsewhere. Attention has no dropout.
+            "flex" (FlexAttention, tiles of 128 x 128; compiled on a GPU, for heads of 16 or wider; on a CPU it computes
+            N x N and has no gradient, for tests), "edges" (the reference, a message for each edge); see
+            :func:`default_backend`. Attention has no dropout.
 
     Raises:
         OptionError: an unknown backend.
     """
-    if backend is None:
-        backend = "flex" if edge_index.is_cuda else "dense"
     if backend not in BACKENDS:
         raise OptionError(f"no attention along edges is called {backend!r}; there are {', '.join(BACKENDS)}")
     return BACKENDS[backend](edge_index, ptr)

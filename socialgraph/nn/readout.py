@@ -9,6 +9,7 @@ from torch import Tensor
 from torch_geometric.nn.aggr import Aggregation, AttentionalAggregation
 from torch_geometric.nn.resolver import aggregation_resolver
 from torch_geometric.utils import cumsum
+from torch_geometric.utils.sparse import index2ptr
 
 from socialgraph.errors import OptionError
 from socialgraph.nn.bert_conv import BertConv
@@ -53,11 +54,13 @@ class Readout(torch.nn.Module):
         A document without circles has the state 0.
         """
         there = torch.bincount(document, minlength=size) > 0
-        number = there.cumsum(0) - 1
+        number = (there.cumsum(0) - 1)[document]
         # Pools see no empty sets: a softmax over nothing would not be a number.
         pooled = x.new_zeros(size, x.size(-1))
         if bool(there.any()):
-            pooled[there] = self.aggregation(x, number[document], dim_size=int(there.sum())).to(pooled.dtype)
+            amount = int(there.sum())
+            # with bounds sums are taken in order, which a GPU leaves open otherwise
+            pooled[there] = self.aggregation(x, number, index2ptr(number, amount), amount).to(pooled.dtype)
         return pooled
 
     def __repr__(self) -> str:

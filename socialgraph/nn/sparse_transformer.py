@@ -15,7 +15,14 @@ from socialgraph.errors import InputError
 from socialgraph.nn.bert_conv import BertConv
 from socialgraph.nn.bert_ranker import BertRanker, score_layer
 from socialgraph.nn.global_heads import GlobalHeads
-from socialgraph.nn.masked_attention import BACKENDS, Attend, hub_attention, listening, masked_attention
+from socialgraph.nn.masked_attention import (
+    BACKENDS,
+    Attend,
+    default_backend,
+    hub_attention,
+    listening_along,
+    masked_attention,
+)
 
 
 @dataclass(frozen=True)
@@ -93,9 +100,11 @@ class SparseTransformer(BertRanker):
         cls = ptr[:-1]
         is_cls = torch.zeros_like(batch, dtype=torch.bool).index_fill(0, cls, True)
         hub_mask = graph.hub_mask if self.own_global else torch.zeros_like(is_cls)
-        everybody = self._listeners(masked_attention(graph.edge_index, ptr, self.attention), None, hub_mask, ptr)
+        width = self.hidden_size // cast(BertConv, self.layers[0]).num_heads
+        backend = self.attention or default_backend(ptr.device, width)
+        everybody = self._listeners(masked_attention(graph.edge_index, ptr, backend), None, hub_mask, ptr)
         heard, listener = graph.edge_index[:, is_cls[graph.edge_index[1]]]
-        to_cls = listening(torch.cat([heard, cls]), batch[torch.cat([listener, cls])])
+        to_cls = listening_along(torch.cat([heard, cls]), batch[torch.cat([listener, cls])], cls.numel())
         leaders = self._listeners(to_cls, cls, hub_mask & is_cls, ptr)
 
         x = self.embedding(graph.input_ids, node - ptr[batch], graph.segment)

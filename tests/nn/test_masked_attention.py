@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from socialgraph.nn.masked_attention import BACKENDS, hub_attention, masked_attention
+from socialgraph.nn.masked_attention import BACKENDS, default_backend, hub_attention, masked_attention
 
 CALM = pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
 LENGTHS = {
@@ -80,12 +80,19 @@ def test_hubs_hear_their_whole_document(case):
 
 @CALM
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
-def test_the_default_on_a_gpu_equals_the_reference_with_gradients():
+def test_flex_on_a_gpu_equals_the_reference_with_gradients():
     edge_index, ptr = (x.cuda() for x in random_edges([700, 33, 128, 1, 300]))
     gradients = {}
-    for backend in (None, "edges"):
+    for backend in ("flex", "edges"):
         inputs = [x.cuda().requires_grad_() for x in states(int(ptr[-1]), channels=32)]
         masked_attention(edge_index, ptr, backend)(*inputs).square().sum().backward()
         gradients[backend] = [x.grad for x in inputs]
-    for flex, edges in zip(gradients[None], gradients["edges"], strict=True):
+    for flex, edges in zip(gradients["flex"], gradients["edges"], strict=True):
         torch.testing.assert_close(flex, edges, atol=1e-2, rtol=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("device", "width", "backend"), [("cuda", 16, "flex"), ("cuda", 8, "dense"), ("cpu", 64, "dense")]
+)
+def test_a_gpu_takes_flex_where_heads_are_wide_enough(device, width, backend):
+    assert default_backend(torch.device(device), width) == backend
