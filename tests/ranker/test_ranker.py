@@ -46,11 +46,12 @@ def test_scores_are_those_of_rerank(tales, collection, name):
     recipe = compose_recipe(name, typed)
     tokens = Tokens(str(tales / "bert"), 60, 8)
     statistics = TermStatistics.of(tokens, collection.documents)
+    one = ranker(tales, name)
     torch.manual_seed(0)
-    model = build(recipe["model"])
-    builder = Parts.of(recipe).builder(collection.documents, tokens, statistics)
+    model = build(recipe["model"]).to(one.device)
+    builder = Parts.of(recipe).builder(collection.documents, tokens, statistics, device=one.device)
     expected = rerank(model, builder, collection["test"].queries, candidates, 100, progress=False)
-    found = ranker(tales, name).rank(collection["test"].queries, collection, batch_size=100)
+    found = one.rank(collection["test"].queries, collection, batch_size=100)
     assert found == {query: list(scores.items()) for query, scores in expected.items()}  # to the last digit, in order
 
 
@@ -230,7 +231,7 @@ def test_it_is_measured_while_it_learns_and_the_best_is_kept(tales, collection, 
     assert one.history["training"]["steps"] == 4
     assert [set(candidates) for candidates in seen] == [set(split.queries)] * 4
     best = load_file(before)
-    assert all(torch.equal(weight, best[name]) for name, weight in one.model.state_dict().items())
+    assert all(torch.equal(weight.cpu(), best[name]) for name, weight in one.model.state_dict().items())
     last = load_file(tmp_path / "checkpoint-4" / "model.safetensors")
     assert any(not torch.equal(weight, last[name]) for name, weight in best.items())
 

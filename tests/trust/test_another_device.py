@@ -1,4 +1,4 @@
-"""Graphs, scores and gradients on a device that, as a GPU, refuses tensors left on the CPU: those of the CPU."""
+"""Graphs, scores and gradients on a GPU, or on a device that as a GPU refuses tensors of the CPU: those of the CPU."""
 
 import json
 import subprocess
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from graph_digest import LIBRARIES
+from in_batches import cuda
 from test_recipes import MODELS, backbone  # noqa: F401 (a fixture)
 
 from socialgraph import recipes
@@ -24,6 +25,8 @@ def named(group):
 
 # social-bf16 reads as precisely as a device can, so that its numbers differ from one to the next
 EDGES = [option for option in named("edges") if option != "edges=social-bf16"]
+#: what each device says of tensors of both
+MIXED = {"another": "is on the CPU, others are not", "cuda": "Expected all tensors to be on the same device"}
 CHECKS = {  # two interpreters, and not one for each kind: they take long to start
     "recipes and edges": [*(f"recipe={name}" for name in MODELS), *EDGES],
     "partitions and digest": [*named("partition"), "digest"],
@@ -31,10 +34,11 @@ CHECKS = {  # two interpreters, and not one for each kind: they take long to sta
 
 
 @pytest.mark.parametrize("checks", CHECKS.values(), ids=CHECKS)
-def test_as_on_the_cpu(backbone, checks):  # noqa: F811
+@pytest.mark.parametrize("device", ["another", pytest.param("cuda", marks=cuda)])
+def test_as_on_the_cpu(backbone, device, checks):  # noqa: F811
     # a new interpreter: in a fork of one that has imported everything, some recipes are refused by the device
-    done = subprocess.run([sys.executable, PROGRAM, backbone, "mixed", *checks], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, PROGRAM, device, backbone, "mixed", *checks], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
-    assert "is on the CPU, others are not" in found.pop("mixed")
+    assert MIXED[device] in found.pop("mixed")
     assert found == dict.fromkeys(checks, "")

@@ -7,7 +7,9 @@ import sys
 
 import graph_digest
 import pytest
+import torch
 from in_batches import cuda
+from torch_geometric.data import Batch
 
 
 @pytest.fixture(scope="module")
@@ -46,4 +48,14 @@ def test_other_processes_and_processors_draw_the_same_graphs(golden):
 @pytest.mark.parametrize("fused", [False, True])
 @pytest.mark.parametrize("sizes", SPLITS.values(), ids=SPLITS)
 def test_a_gpu_draws_the_same_graphs(golden, sizes, fused):
-    assert differences(golden, graph_digest.compute("cuda", sizes, fused)) == {}
+    found = differences(golden, graph_digest.compute("cuda", sizes, fused))
+    assert [name for name in found if not name.endswith("expected degrees")] == []
+
+
+@cuda
+@pytest.mark.parametrize("name", graph_digest.mixtures())
+def test_a_gpu_expects_the_same_degrees_but_for_roundings(name):
+    # seen: of one document of 17 a constant differs by three roundings, and the degrees by one (NVIDIA H200)
+    batch, edges = Batch.from_data_list(graph_digest.documents()), graph_digest.mixtures()[name]
+    expected, found = edges.sampled(batch).expected, edges.sampled(batch.to("cuda")).expected.cpu()
+    torch.testing.assert_close(found, expected, rtol=1e-14, atol=1e-14)
