@@ -29,7 +29,8 @@ def complete_edges(ptr: Tensor) -> Tensor:
 
 def _edges(query: Tensor, key: Tensor, value: Tensor, segments: Segments) -> Tensor:
     """Gathered messages over the edges of complete circles: slow and exact, the reference."""
-    return listening_along(*complete_edges(segments.ptr), query.size(0))(query, key, value)
+    source, target = complete_edges(segments.ptr)
+    return listening_along(source, target, query.size(0))(query, key, value)
 
 
 def _padded(query: Tensor, key: Tensor, value: Tensor, segments: Segments) -> Tensor:

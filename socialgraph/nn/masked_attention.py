@@ -79,7 +79,8 @@ def hub_attention(hub: Tensor, ptr: Tensor) -> Attend:
 def _edges(edge_index: Tensor, ptr: Tensor) -> Attend:
     """Messages along the edges: slow, the reference."""
     oneself = torch.arange(int(ptr[-1]), device=ptr.device)
-    return listening_along(*torch.cat([edge_index, oneself.expand(2, -1)], 1), oneself.numel())
+    source, target = torch.cat([edge_index, oneself.expand(2, -1)], 1)
+    return listening_along(source, target, oneself.numel())
 
 
 def _dense(edge_index: Tensor, ptr: Tensor) -> Attend:
