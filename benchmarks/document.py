@@ -38,7 +38,7 @@ def main() -> None:
     whole = [d.doc_id for d in collection.documents.values() if tokens.document(d).numel() == args.length]
     text = "open a file and copy its contents"
     pairs = [(f"q{i}", text, name) for i, name in zip(range(args.documents), cycle(whole))]
-    bert = DynamicCentrality(args.backbone).to(where)
+    bert, half = (DynamicCentrality(args.backbone, bf16=bf16).to(where) for bf16 in (False, True))
     patterns = [StaticDistance(), StaticCentrality(), DynamicDistance(), bert]
     edges, fused = (SocialEdges(patterns, compile=compiled) for compiled in (False, True))
     node, edge = NodeCircles(args.circles), EdgeCircles(args.circles)
@@ -61,6 +61,8 @@ def main() -> None:
 
     steps = {
         "dynamic centrality (a BERT pass over 512 tokens)": lambda: bert.weights(batch),
+        "the same in bfloat16": lambda: half.weights(batch),
+        "probabilities": lambda: edges.sampled(batch),
         "all edges": lambda: edges(batch),
         "edge-level circles of all edges": lambda: edge(*circles),
         "node-level circles of all edges": lambda: node(*circles),

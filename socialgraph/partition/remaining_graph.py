@@ -16,7 +16,7 @@ from torch_geometric.utils import cumsum, scatter
 from torch_geometric.utils.sparse import index2ptr
 
 from socialgraph.partition.sampled import SampledRows
-from socialgraph.partition.ties import pair_coin, strongest, strongest_first
+from socialgraph.partition.ties import coin_of_mixed, mix, pair_coin, strongest, strongest_first
 
 
 class RemainingGraph:
@@ -145,6 +145,7 @@ class RemainingTable(RemainingGraph):
         place: 0 ... W - 1; the last one is the pad.
         backwards: W - 1 ... 0. ``degree * W + backwards`` is highest for the node of highest degree, of equals the
             lowest: no float, no tie left open.
+        mixed: of each place, see :func:`~socialgraph.partition.ties.coin_of_mixed`.
         nodes_left: 1 for nodes that were not removed, ``[D, W]``; None as long as none was.
     """
 
@@ -154,6 +155,7 @@ class RemainingTable(RemainingGraph):
         self.sampled = sampled
         self.place = torch.arange(self.width, device=sampled.node.device)
         self.backwards = self.pad - self.place
+        self.mixed = mix(self.place)
         self.document = torch.arange(self.size, device=sampled.node.device)
         self.nodes_left: Tensor | None = None
 
@@ -187,7 +189,8 @@ class RemainingTable(RemainingGraph):
             if weighted:
                 weight = self.sampled.weight(leader, circle[:, 1:])
                 weight.masked_fill_(circle[:, 1:] == self.pad, -1.0)
-                best = strongest_first(weight, pair_coin(leader[:, None], circle[:, 1:]))[:, :amount]
+                coin = coin_of_mixed(self.mixed[leader][:, None], self.mixed[circle[:, 1:]])
+                best = strongest_first(weight, coin)[:, :amount]
                 return torch.cat([leader[:, None], circle.gather(1, best + 1)], 1)
             circle = circle[:, : 1 + amount]
         return circle
