@@ -5,7 +5,7 @@ import pickle
 
 import pytest
 
-from socialgraph.data import load_hub
+from socialgraph.data import Document, load_hub
 from socialgraph.errors import InputError
 
 datasets = pytest.importorskip("datasets", reason="the extra 'hub' is not installed")
@@ -44,8 +44,21 @@ def write(folder, configs):
     return str(folder)
 
 
-@pytest.fixture(params=["mteb-qrels", "mteb-default", "beir"])
+def pack(folder, *judgements, heading="query-id\tcorpus-id\tscore"):
+    """Write a folder as BEIR's archives have it."""
+    (folder / "qrels").mkdir(parents=True)
+    for name, rows in (("corpus", CORPUS), ("queries", QUERIES)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps({**row, "metadata": {}}) + "\n" for row in rows))
+    for split in ("train", "test"):
+        lines = ["\t".join(map(str, row.values())) for row in QRELS[split]]
+        (folder / "qrels" / f"{split}.tsv").write_text("\n".join([heading, *lines, *judgements, ""]))
+    return str(folder)
+
+
+@pytest.fixture(params=["mteb-qrels", "mteb-default", "beir", "beir-packed"])
 def layout(request, tmp_path):
+    if request.param == "beir-packed":
+        return pack(tmp_path / "animals")
     texts = {"corpus": {"corpus": CORPUS}, "queries": {"queries": QUERIES}}
     if request.param == "mteb-qrels":
         return write(tmp_path / "animals", {**texts, "qrels": QRELS})
@@ -59,37 +72,17 @@ def test_every_layout_is_the_same_collection(layout):
     collection = load_hub(layout)
     assert collection.name == "animals"
     assert list(collection.documents) == ["d1", "d2", "d3"]
-    assert collection.documents["d1"].full_text == "Otters\nAn otter eats fish."
-    assert collection.documents["d3"].title == ""
-    assert [one.doc_id for one in collection.documents.values()] == ["d1", "d2", "d3"]
+    texts = [Document("d1", "An otter eats fish.", "Otters"), Document("d2", "A heron waits.")]
+    assert list(collection.documents.values()) == [*texts, Document("d3", "Newts sleep.")]
     assert set(collection.splits) == {"train", "test"}
     assert collection["train"].queries == {"q1": "what do otters eat"}
+    assert collection["test"].queries == {"q2": "who waits"}
+    assert collection["train"].qrels == {"q1": {"d1": 1}}
     assert collection["test"].qrels == {"q2": {"d2": 2, "d3": 0}}
     assert not collection["test"].has_candidates
     copy = pickle.loads(pickle.dumps(collection.documents))
     assert copy["d2"] == collection.documents["d2"]
     assert copy.identity() == collection.documents.identity()
-
-
-def pack(folder, *judgements, heading="query-id\tcorpus-id\tscore"):
-    """Write a folder as BEIR's archives have it."""
-    (folder / "qrels").mkdir(parents=True)
-    for name, rows in (("corpus", CORPUS), ("queries", QUERIES)):
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps({**row, "metadata": {}}) + "\n" for row in rows))
-    for split in ("train", "test"):
-        lines = ["\t".join(map(str, row.values())) for row in QRELS[split]]
-        (folder / "qrels" / f"{split}.tsv").write_text("\n".join([heading, *lines, *judgements, ""]))
-    return str(folder)
-
-
-def test_a_folder_as_beir_packs_it(tmp_path):
-    found = load_hub(pack(tmp_path / "animals"))
-    expected = load_hub(write(tmp_path / "other", {"corpus": {"a": CORPUS}, "queries": {"a": QUERIES}, "qrels": QRELS}))
-    assert found.name == "animals"
-    assert list(found.documents.values()) == list(expected.documents.values())
-    for split in ("train", "test"):
-        assert found[split].queries == expected[split].queries
-        assert found[split].qrels == expected[split].qrels
 
 
 def test_ids_that_look_like_numbers_stay_as_they_are(tmp_path):
