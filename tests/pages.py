@@ -64,10 +64,6 @@ ATTACKS = [
 TIES = ("static_distance", "static_centrality", "dynamic_distance")
 
 
-def social(sparsity=0.8) -> SocialEdges:
-    return SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance()], {"static_distance": 2.0}, sparsity)
-
-
 def one(length=70, circles=None, sparsity=0.8, passages=16, seed=0):
     """A graph of random words with everything that the page shows, and the edges that drew it."""
     generator = torch.Generator().manual_seed(seed)
@@ -75,7 +71,8 @@ def one(length=70, circles=None, sparsity=0.8, passages=16, seed=0):
     tfidf = torch.rand(length, generator=generator, dtype=torch.float64)
     query = ids[[length // 3, length // 2]] if length else torch.tensor([7])
     batch = Batch.from_data_list([document_graph(ids, query, coin_key(seed, "q", "d"), "q", "d", tfidf=tfidf)])
-    edges = social(sparsity)
+    patterns = [StaticDistance(), StaticCentrality(), DynamicDistance()]
+    edges = SocialEdges(patterns, {"static_distance": 2.0}, sparsity)
     weigh(batch, "dynamic_distance", edges.patterns["dynamic_distance"].weights(batch))
     connect(batch, *edges(batch))
     layout = (batch.edge_index, batch.batch, 1, batch.edge_weight)
