@@ -29,12 +29,9 @@ def mean_of_means(cost):
 
 
 def test_listwise_cross_entropy_by_hand():
-    scores = torch.tensor([1.0, 2.0, 0.5, 3.0, -1.0])
-    group = torch.tensor([0, 0, 0, 1, 1])
-    relevant = torch.tensor([True, False, False, False, True])
-    first = -math.log(math.exp(1) / (math.exp(1) + math.exp(2) + math.exp(0.5)))
-    second = -math.log(math.exp(-1) / (math.exp(-1) + math.exp(3)))
-    loss = listwise_cross_entropy(scores, group, relevant)
+    first = math.log(math.exp(1) + math.exp(2) + math.exp(0.5)) - 1
+    second = math.log(math.exp(3) + math.exp(-1) + math.exp(2.5)) - (3 - 1) / 2  # the mean over two relevant ones
+    loss = listwise_cross_entropy(SCORES[:6], GROUP[:6], RELEVANT[:6])
     assert loss.item() == pytest.approx((first + second) / 2, abs=1e-6)
 
 
