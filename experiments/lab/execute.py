@@ -29,7 +29,6 @@ from lab.recipe import Recipe, check_own_classes, check_training, device, rerank
 from lab.store import Store
 from lab.task import Task, Tasks, made, rank_by_first_stage
 from lab.unfinished import Unfinished, locked
-from socialgraph import ranking
 from socialgraph.data import TrainingGroups, WeightCache
 from socialgraph.data.files import file_name
 from socialgraph.errors import OutputError, counted
@@ -137,7 +136,7 @@ def execute(run: Run, tasks: Tasks, prefix: str = "") -> None:
             if reason != "new":
                 log.info("%s%s: %s; again", prefix, run.name, reason)
             with unfinished.kept_if_begun():
-                outcome = LEVELS[run.kind](run, tasks) if run.kind in LEVELS else carry_out(run, tasks, unfinished)
+                outcome = carry_out(run, tasks, unfinished)
             for split, folder in run.folders.items():
                 value = outcome.value(split, tasks.of(run.config), run.config) | {"config": run.identities[split]}
                 Store(folder).write(run.name, outcome.tests[split].ranking, value)
@@ -151,19 +150,22 @@ def carry_out(run: Run, tasks: Tasks, unfinished: Unfinished) -> Outcome:
     began = time.perf_counter()
     set_seed(config.seed)  # for edges and circles that are born at random
     recipe = Recipe(config.recipe)
-    outcome = rank_first_stage(recipe, task) if recipe.is_first_stage else train_and_rank(run, recipe, task, unfinished)
-    for split, ranked in ((task.dev, outcome.dev), *((task.tests[name], outcome.tests[name]) for name in task.tests)):
-        if split.queries:  # of dev there may be none
-            ranked.measures = ranking.evaluate(split.qrels, ranked.ranking, list(config.measures)).per_query
+    if run.kind in LEVELS:
+        outcome = LEVELS[run.kind](run, recipe, task)
+    elif recipe.is_first_stage:
+        outcome = rank_first_stage(recipe, task, config)
+    else:
+        outcome = train_and_rank(run, recipe, task, unfinished)
     outcome.seconds = time.perf_counter() - began
     return outcome
 
 
-def rank_first_stage(recipe: Recipe, task: Task) -> Outcome:
+def rank_first_stage(recipe: Recipe, task: Task, config: DictConfig) -> Outcome:
     """Rank the same candidates as all other rows, by a first stage's scores."""
     retriever = made(recipe.config.first_stage, "recipe.first_stage", Retriever).fit(task.collection.documents)
     dev, *tests = (
-        Ranked(rank_by_first_stage(retriever, task.collection, split)) for split in (task.dev, *task.tests.values())
+        Ranked.of(split, rank_by_first_stage(retriever, task.collection, split), list(config.measures))
+        for split in (task.dev, *task.tests.values())
     )
     return Outcome(recipe.name, dict(zip(task.tests, tests, strict=True)), dev)
 

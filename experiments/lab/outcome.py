@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import Any
+from typing import Any, Self
 
 from omegaconf import DictConfig
 
 from lab.task import Task
 from lab.unfinished import Training
 from socialgraph import ranking
+from socialgraph.data import Split
 from socialgraph.data.collection import Run as Ranking
 
 
@@ -21,6 +23,12 @@ class Ranked:
     ranking: Ranking
     seconds: float | None = None  # for each document
     measures: dict[str, dict[str, float]] = field(default_factory=dict)  # measure -> query -> value
+
+    @classmethod
+    def of(cls, split: Split, ranked: Ranking, measures: Sequence[str], seconds: float | None = None) -> Self:
+        """Return a split's ranking with its measures; a split without queries, as dev may be, has none."""
+        found = ranking.evaluate(split.qrels, ranked, measures).per_query if split.queries else {}
+        return cls(ranked, seconds, found)
 
 
 @dataclass

@@ -206,4 +206,5 @@ def rerank(config: DictConfig, split: Split, model: torch.nn.Module, builder: Gr
             model, builder, split.queries, candidates, token_budget=config.trainer.token_budget, **options
         )
     seconds, pairs = time.perf_counter() - began, sum(map(len, ordered.values()))
-    return Ranked(ordered, seconds / (pairs - known) if pairs > known else None)
+    each = seconds / (pairs - known) if pairs > known else None
+    return Ranked.of(split, ordered, list(config.measures), each)

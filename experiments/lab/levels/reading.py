@@ -18,14 +18,13 @@ from omegaconf import DictConfig
 from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import scatter
-from transformers import set_seed
 
 from lab.describe import drawn, pairs_of, timed
 from lab.levels.scores import KeptScores, Reader
 from lab.outcome import Outcome, Ranked
 from lab.plan import Run
 from lab.recipe import Recipe, bf16, device
-from lab.task import Task, Tasks, sampled
+from lab.task import Task, sampled
 from socialgraph import ranking
 from socialgraph.backbone import load_tokenizer
 from socialgraph.data import Split, WeightCache
@@ -40,16 +39,14 @@ from socialgraph.ranking.identity import weights_digest
 MEASURES, POOLS = ("RR@10", "nDCG@10"), ("mean", "max")
 
 
-def read(run: Run, tasks: Tasks) -> Outcome:
+def read(run: Run, recipe: Recipe, task: Task) -> Outcome:
     """Score the candidates of some questions by their circles.
 
     Raises:
         InputError: no question of the split has a relevant document among its candidates.
         OptionError: the encoder has other word pieces than the reader.
     """
-    began, task, config = time.perf_counter(), tasks.of(run.config), run.config
-    set_seed(config.seed)  # for edges and circles that are born at random
-    recipe, asked = Recipe(config.recipe), questions(run, task)
+    began, config, asked = time.perf_counter(), run.config, questions(run, task)
     builder = recipe.builder(config, task, WeightCache.at())
     readers = {name: READERS[name](config) for name in run.asked["readers"]}
     pairs, budget = pairs_of(asked), config.trainer.token_budget
@@ -77,14 +74,13 @@ def read(run: Run, tasks: Tasks) -> Outcome:
         for measure, values in ranking.evaluate(asked.qrels, ordered, MEASURES).per_query.items()
     }
     measures["sequences"] = sequences
-    seconds = time.perf_counter() - began
-    test = Ranked(next(iter(runs.values())), seconds / len(pairs), measures)
+    test = Ranked(next(iter(runs.values())), (time.perf_counter() - began) / len(pairs), measures)
     also = {
         "graph_seconds_per_document": spent["graph"] / len(pairs),
         "newly_read": max(scored.new for scored in readers.values()),
         **{f"{name}_seconds": spent[name] for name in readers},
     }
-    return Outcome(recipe.name, {task.test_name: test}, seconds=seconds, also=also)
+    return Outcome(recipe.name, {task.test_name: test}, also=also)
 
 
 def questions(run: Run, task: Task) -> Split:
