@@ -10,8 +10,8 @@ from typing import Any
 
 import scipy.stats
 
-from lab.comparison import Comparison, Line, can_be_tested
-from socialgraph.ranking import TTest, paired_t_test
+from lab.comparison import Comparison, Line, tested
+from socialgraph.ranking import TTest
 from socialgraph.recipes.stages import steps_taken
 
 #: chance with which a difference that is there should be seen
@@ -130,9 +130,8 @@ def own_interval_columns(of: Comparison) -> list[Column]:
 
     def interval(line: Line) -> tuple[float, float] | None:
         values = line.measures()[of.measures[0]]
-        if not can_be_tested(values, of.clusters):
-            return None
-        return paired_t_test(values, dict.fromkeys(values, 0.0), of.clusters).interval
+        test = tested(values, dict.fromkeys(values, 0.0), of.clusters)
+        return test and test.interval
 
     return [Column(f"95 % of {of.measures[0]}", interval, from_to)]
 
