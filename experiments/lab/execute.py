@@ -27,7 +27,7 @@ from lab.outcome import Outcome, Ranked
 from lab.plan import Run, by_row
 from lab.recipe import Recipe, check_own_classes, check_training, device, rerank, train
 from lab.store import Store
-from lab.task import Task, Tasks, made, rank_by_first_stage
+from lab.task import Task, made, rank_by_first_stage, task_of
 from lab.unfinished import Unfinished, locked
 from socialgraph.data import TrainingGroups, WeightCache
 from socialgraph.data.files import file_name
@@ -40,7 +40,7 @@ log = logging.getLogger("socialgraph")
 LEVELS = {"evidence": evidence.look, "reading": reading.read}
 
 
-def execute_all(runs: Sequence[Run], tasks: Tasks, may_begin: Callable[[Run], bool] = lambda run: True) -> None:
+def execute_all(runs: Sequence[Run], may_begin: Callable[[Run], bool] = lambda run: True) -> None:
     """Execute the runs that are not finished.
 
     One after the other, or as ``hydra/launcher=`` says: joblib, submitit_local, submitit_slurm. What another process
@@ -48,7 +48,6 @@ def execute_all(runs: Sequence[Run], tasks: Tasks, may_begin: Callable[[Run], bo
 
     Args:
         runs: all that are wanted.
-        tasks: the collections that are loaded.
         may_begin: is asked before each run that is executed here.
 
     Raises:
@@ -59,13 +58,13 @@ def execute_all(runs: Sequence[Run], tasks: Tasks, may_begin: Callable[[Run], bo
     if launcher is not None and not launcher._target_.endswith("BasicLauncher"):
         launch(waiting)
         return
-    find_training(waiting, tasks)
+    find_training(waiting)
     for place, run in enumerate(waiting, 1):
         if may_begin(run):
-            execute(run, tasks, f"[{place}/{len(waiting)}] ")
+            execute(run, f"[{place}/{len(waiting)}] ")
 
 
-def find_training(runs: Sequence[Run], tasks: Tasks) -> None:
+def find_training(runs: Sequence[Run]) -> None:
     """Look up what runs will learn from, so that a split that is not there shows before the first one is executed.
 
     Raises:
@@ -73,7 +72,7 @@ def find_training(runs: Sequence[Run], tasks: Tasks) -> None:
     """
     for run in runs:
         if run.kind not in LEVELS and learns(run.config):
-            _ = tasks.of(run.config).train
+            _ = task_of(run.config).train
 
 
 def not_finished(runs: Sequence[Run]) -> list[Run]:
@@ -120,10 +119,10 @@ def launch(runs: Sequence[Run]) -> None:
 def execute_job(runs: Sequence[Run], config: DictConfig) -> None:
     """Execute the run that a launcher has chosen for this process."""
     with logged():
-        execute(runs[HydraConfig.get().job.num], Tasks())
+        execute(runs[HydraConfig.get().job.num])
 
 
-def execute(run: Run, tasks: Tasks, prefix: str = "") -> None:
+def execute(run: Run, prefix: str = "") -> None:
     """Execute a run, or go on with it where it was killed; unless it is finished, or another process is at it."""
     folder = run.folder / ".unfinished" / run.name
     with locked(folder) as is_mine:
@@ -136,17 +135,17 @@ def execute(run: Run, tasks: Tasks, prefix: str = "") -> None:
             if reason != "new":
                 log.info("%s%s: %s; again", prefix, run.name, reason)
             with unfinished.kept_if_begun():
-                outcome = carry_out(run, tasks, unfinished)
+                outcome = carry_out(run, unfinished)
             for split, folder in run.folders.items():
-                value = outcome.value(split, tasks.of(run.config), run.config) | {"config": run.identities[split]}
+                value = outcome.value(split, task_of(run.config), run.config) | {"config": run.identities[split]}
                 Store(folder).write(run.name, outcome.tests[split].ranking, value)
             log.info("%s%s: %s", prefix, run.name, outcome.summary())
         unfinished.remove()
 
 
-def carry_out(run: Run, tasks: Tasks, unfinished: Unfinished) -> Outcome:
+def carry_out(run: Run, unfinished: Unfinished) -> Outcome:
     """Turn a run into its outcome."""
-    config, task = run.config, tasks.of(run.config)
+    config, task = run.config, task_of(run.config)
     began = time.perf_counter()
     set_seed(config.seed)  # for edges and circles that are born at random
     recipe = Recipe(config.recipe)

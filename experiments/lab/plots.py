@@ -16,7 +16,7 @@ from lab.files import write_figure
 from lab.plan import Run
 from lab.product import label_of
 from lab.recipe import Recipe
-from lab.task import Tasks
+from lab.task import task_of
 from socialgraph.inspect import draw
 from socialgraph.ranking import processes
 
@@ -26,14 +26,14 @@ POINT, REFERENCE = CURVES[:2]
 MARKERS, MARKS = "os^Dv", "*PX"
 
 
-def draw_graph(run: Run, tasks: Tasks, path: Path) -> None:
+def draw_graph(run: Run, path: Path) -> None:
     """Draw the graph of the first test query's best relevant document, or of its first candidate.
 
     Nothing is drawn of a system without circles.
     """
     if run.config.recipe.circles is None or not processes.is_first():
         return
-    task = tasks.of(run.config)
+    task = task_of(run.config)
     test = task.test
     builder = Recipe(run.config.recipe).builder(run.config, task)
     builder.keep_edges = True  # a picture shows them

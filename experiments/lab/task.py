@@ -56,15 +56,14 @@ class Task:
         return evidence_of(data.label, self.collection, data.get("path", "."))
 
 
-class Tasks(dict[str, Task]):
-    """The tasks that a command has loaded, by their configuration."""
+def task_of(config: DictConfig) -> Task:
+    """Return what a configuration ranks; each task is loaded once."""
+    return _loaded(json.dumps(OmegaConf.to_container(config.data, resolve=True)))
 
-    def of(self, config: DictConfig) -> Task:
-        """Return what a configuration ranks; each is loaded once."""
-        key = json.dumps(OmegaConf.to_container(config.data, resolve=True), sort_keys=True)
-        if key not in self:
-            self[key] = load_task(config.data)
-        return self[key]
+
+@cache
+def _loaded(data: str) -> Task:
+    return load_task(OmegaConf.create(json.loads(data)))
 
 
 def load_task(data: DictConfig) -> Task:

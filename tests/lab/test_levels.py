@@ -123,10 +123,11 @@ def test_what_is_born_at_random_is_so_by_the_seed_alone(kind, monkeypatch):
         raise InterruptedError
 
     monkeypatch.setattr(execute, "Recipe", made)
+    monkeypatch.setattr(execute, "task_of", lambda config: None)
     run = SimpleNamespace(config=SimpleNamespace(seed=5, recipe=None), kind=kind)
     for _ in range(2):
         with pytest.raises(InterruptedError):
-            execute.carry_out(run, SimpleNamespace(of=lambda config: None), None)
+            execute.carry_out(run, None)
     assert born[0] == born[1]
 
 

@@ -15,7 +15,6 @@ from commands import EXPERIMENTS, typed_for_tales, write_tales
 from lab import execute
 from lab.plan import Row, Run, results_folder
 from lab.recipe import divided
-from lab.task import Tasks
 from lab.unfinished import Training, Unfinished
 from omegaconf import OmegaConf
 
@@ -111,7 +110,7 @@ def test_a_closed_folder_shows_before_anything_is_computed(tales, tmp_path, monk
     (tmp_path / "file").write_text("")
     run = Run(Row("bm25"), 0, None, {"test": tmp_path / "file" / "results"}, {"test": {}})
     with pytest.raises(OutputError, match=r"file/results.*: cannot be written .*choose another folder"):
-        execute.execute(run, Tasks())
+        execute.execute(run)
 
 
 def test_names_of_folders_lead_nowhere_else(tmp_path):
