@@ -37,7 +37,7 @@ def main(config: DictConfig) -> None:
         if not can_be_read(level, config, runs[0]):
             continue
         for run in runs:  # a mistake shows before hours of training
-            if level == "training" and run.seed == config.seeds[0]:
+            if level == "training" and run.config.seed == config.seeds[0]:
                 try_graph(run)
         execute_all(runs)
         comparison = Comparison(settings_of(config, level), lines_of(runs), to=baseline.name)

@@ -31,7 +31,7 @@ def main(config: DictConfig) -> None:
     folder = processes.from_first(Path(HydraConfig.get().runtime.output_dir))
     write_text(folder / "config.yaml", OmegaConf.to_yaml(config, resolve=True))
     chosen = HydraConfig.get().runtime.choices  # what is typed comes later, and counts
-    typed = [f"edges={chosen.edges}", f"trainer={chosen.trainer}", *typed_for_rows()]
+    typed = [f"edges={chosen.edges}", f"trainer={chosen.trainer}", *typed_for_rows(config)]
     untrained, trained = [], []
     for name, *options in {row.split()[0]: row.split() for row in config.rows}.values():
         learned = composed([*typed, f"recipe={name}", *options], name)

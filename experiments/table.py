@@ -20,11 +20,11 @@ def main(config: DictConfig) -> None:
     from lab.store import Store
 
     folder, rows, runs = results_folder(config), table_rows(config), []
-    typed, measured = typed_for_rows(), f"measures={list(config.measures)}"
+    typed = typed_for_rows(config)
     wanted, there = selected(rows, config.rows, config.table.name), Store(folder).rows()
     for row in rows:
         if row in wanted or row.name in there:
-            one = composed([measured, *config.size.overrides, *row.overrides, *typed], row.name)
+            one = composed([*config.size.overrides, *row.overrides, *typed], row.name)
             options = {"folder": folder, "keep_model": config.keep_models}
             runs += [named_run(row, with_seed(one, seed), **options) for seed in config.seeds]
     chosen = [run for run in runs if run.row in wanted]

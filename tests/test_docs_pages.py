@@ -105,7 +105,7 @@ def rows_of(command: str) -> list[str]:
         config = configured("compare", *as_option(typed))
         rows = product_rows(config.varied, [])
         for row in rows:
-            composed([*typed_for_rows(), *row.overrides])
+            composed([*typed_for_rows(config), *row.overrides])
     return [f"{row.label}, {seed}" for row in rows for seed in config.seeds]
 
 

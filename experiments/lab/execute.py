@@ -137,7 +137,7 @@ def execute(run: Run, prefix: str = "") -> None:
             with unfinished.kept_if_begun():
                 outcome = carry_out(run, unfinished)
             for split, folder in run.folders.items():
-                value = outcome.value(split, task_of(run.config), run.config) | {"config": run.identities[split]}
+                value = outcome.value(split, task_of(run.config)) | {"config": run.identities[split]}
                 Store(folder).write(run.name, outcome.tests[split].ranking, value)
             log.info("%s%s: %s", prefix, run.name, outcome.summary())
         unfinished.remove()

@@ -16,7 +16,7 @@ from lab.by_query import write_sections
 from lab.comparison import Comparison
 from lab.levels.reading import READERS, questions
 from lab.options.commands import Level
-from lab.plan import Row, Run, backbone_name, composed, identity, named_run, sources, typed_for_rows, with_seed
+from lab.plan import Row, Run, backbone_name, composed, identity, sources, typed_for_rows, with_seed
 from lab.task import task_of, test_split
 from socialgraph.data import Split
 from socialgraph.errors import OptionError
@@ -68,13 +68,13 @@ def settings_of(config: DictConfig, level: str) -> DictConfig:
 def level_runs(config: DictConfig, level: str, rows: Sequence[Row], folder: Path) -> list[Run]:
     """Return the runs of a level: every row with every seed."""
     training = level == "training"
-    before = [f"measures={list(config.measures)}", *config.size.overrides]
+    before = list(config.size.overrides)
     if training:
         before += [f"document_length={config.size.compared}", f"k={config.size.compared_circles}"]
     else:
         package = compose("options")  # how much a ranker reads, of which training can afford less
         before += [f"document_length={package.document_length}", f"k={package.k}", *config.levels.overrides]
-    before += ["++partition.k=${k}", *typed_for_rows()]  # also where a partition's own file has another number
+    before += ["++partition.k=${k}", *typed_for_rows(config)]  # also where a partition's own file has another number
     own = {"sample": config.sample} if training else OmegaConf.to_container(config.levels[level])
     asked = {key: own[key] for key in ("sample", "amount", "skipped", "readers") if key in own}
     runs = []
@@ -84,7 +84,8 @@ def level_runs(config: DictConfig, level: str, rows: Sequence[Row], folder: Path
             raise OptionError(f"{row.label} has no friend circles to look at: level=training compares systems")
         for one in (with_seed(unseeded, seed) for seed in config.seeds):
             depends = (identity(one) if training else depends_on(one, level)) | asked | {"sources": sources(one)}
-            runs.append(named_run(row, one, folder, depends, kind="" if training else level, asked=asked))
+            split, kind = test_split(one.data), "" if training else level
+            runs.append(Run(row, one, {split: folder}, {split: depends}, kind=kind, asked=asked))
     return runs
 
 
