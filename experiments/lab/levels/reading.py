@@ -20,7 +20,7 @@ from torch_geometric.data import Data
 from torch_geometric.utils import scatter
 
 from lab.describe import drawn, pairs_of, timed
-from lab.levels.scores import KeptScores, Reader
+from lab.levels.scores import KeptScores
 from lab.outcome import Outcome, Ranked
 from lab.plan import Run
 from lab.recipe import Recipe, bf16, device
@@ -32,7 +32,7 @@ from socialgraph.data.collection import Run as Ranking
 from socialgraph.data.files import cache_folder
 from socialgraph.data.graph import circle_document
 from socialgraph.errors import InputError, OptionError
-from socialgraph.nn import MaxP, SentenceEncoder
+from socialgraph.nn import BertRanker, MaxP, SentenceEncoder
 from socialgraph.ranking.identity import weights_digest
 
 #: measures of a ranking, and how a document's score comes from those of its circles
@@ -114,13 +114,7 @@ def encoder(config: DictConfig) -> KeptScores:
             f"sentence_backbone={config.sentence_backbone} has other word pieces than the backbone {config.backbone}, "
             "so it cannot read the same circles"
         )
-    model = SentenceEncoder.from_backbone(config.sentence_backbone)
-
-    def cosine(graph: Data) -> Tensor:
-        query, text = model.encode_queries(graph).token[:, 0], model.encode(graph)
-        return (query[text.document] * text.token).sum(-1)
-
-    return kept(model, cosine, config)
+    return kept(SentenceEncoder.from_backbone(config.sentence_backbone), config)
 
 
 def reader(config: DictConfig) -> KeptScores:
@@ -131,21 +125,21 @@ def reader(config: DictConfig) -> KeptScores:
     with torch.random.fork_rng(devices=()):
         torch.manual_seed(config.seed)
         model = MaxP.from_backbone(config.backbone)
-    return kept(model, model.circle_scores, config)
+    return kept(model, config)
 
 
 #: who scores circles; a measure of this level, such as "RR@10 reader mean", names the one that it is of
 READERS = {"encoder": encoder, "reader": reader}
 
 
-def kept(model: torch.nn.Module, score: Reader, config: DictConfig) -> KeptScores:
-    """Return a model's scores, kept under the digest of its weights."""
+def kept(model: BertRanker, config: DictConfig) -> KeptScores:
+    """Return a model's scores of circles, kept under the digest of its weights."""
     model.eval().to(device())
     half = bf16(config)
 
     def scored(graph: Data) -> Tensor:
         with torch.autocast(device(), torch.bfloat16, enabled=half):
-            return score(graph)
+            return model.circle_scores(graph)
 
     name = f"{type(model).__name__}-{weights_digest(model)[:16]}{'-bf16' * half}.safetensors"
     return KeptScores(cache_folder() / "sequences" / name, scored)
