@@ -73,7 +73,7 @@ def sections_of(of: Comparison, run: DictConfig, split: str, names: dict[str, st
     measured = {names[line.row.name]: line.measures()[of.measures[0]] for line in of.lines}
     queries, task = list(next(iter(measured.values()))), task_of(run)
     relevant = {query: task.collection[split].relevant(query) for query in queries}
-    evidence, flags = task.evidence(run.data), read_flags(run.data.get("path", "."))
+    evidence, flags = task.evidence, read_flags(task.folder)
     starts = {q: evidence[q].start for q in queries if q in evidence and evidence[q].document_id in relevant[q]}
     lengths = lengths_of(relevant, task.collection, whole_texts(task.collection, of.config.backbone))
     anchored = {query: int(flags[query]) for query in queries if query in flags}

@@ -17,7 +17,6 @@ from __future__ import annotations
 import time
 
 import torch
-from omegaconf import DictConfig
 from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import index_to_mask, scatter
@@ -43,7 +42,7 @@ def look(run: Run, recipe: Recipe, task: Task) -> Outcome:
     """
     began = time.perf_counter()
     builder = recipe.builder(run.config, task, WeightCache.at())
-    known = known_places(run.config, task, builder.tokens, run.asked["amount"])
+    known = known_places(task, builder.tokens, run.asked["amount"])
     queries = task.collection[task.test_name].queries
     pairs = [(query_id, queries[query_id], place.document_id) for query_id, place in known.items()]
     measured: dict[str, dict[str, float]] = {}
@@ -59,7 +58,7 @@ def look(run: Run, recipe: Recipe, task: Task) -> Outcome:
     return Outcome(recipe.name, {task.test_name: test}, also=also)
 
 
-def known_places(config: DictConfig, task: Task, tokens: Tokens, amount: int) -> dict[str, Evidence]:
+def known_places(task: Task, tokens: Tokens, amount: int) -> dict[str, Evidence]:
     """Return where the evidence of some test questions stands, in word pieces of title and text.
 
     Of those that are read so far the questions with the lowest hash are asked.
@@ -67,7 +66,7 @@ def known_places(config: DictConfig, task: Task, tokens: Tokens, amount: int) ->
     Raises:
         InputError: there is none.
     """
-    where, asked = task.evidence(config.data), task.collection[task.test_name]
+    where, asked = task.evidence, task.collection[task.test_name]
     known: dict[str, Evidence] = {}
     for query_id in sorted(asked.queries, key=hash_fraction):
         place = where.get(query_id)
@@ -77,7 +76,7 @@ def known_places(config: DictConfig, task: Task, tokens: Tokens, amount: int) ->
                 known[query_id] = place
     if not known:
         raise InputError(
-            f"{config.data.label}, split {task.test_name}: where the evidence stands is known of no question; "
+            f"{task.data.label}, split {task.test_name}: where the evidence stands is known of no question; "
             "level=reading goes without"
         )
     return known

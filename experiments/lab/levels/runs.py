@@ -34,7 +34,7 @@ def can_be_read(level: str, config: DictConfig, run: Run) -> bool:
     """Tell whether a level says anything of a collection: evidence must be known. One that is alone is tried anyway."""
     if level != "evidence" or levels_of(config) == ["evidence"]:
         return True
-    known = bool(task_of(run.config).evidence(run.config.data))
+    known = bool(task_of(run.config).evidence)
     if not known:
         label = run.config.data.label
         log.info("%s: where the evidence of questions stands is not known, so that level is left out", label)
