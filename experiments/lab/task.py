@@ -62,14 +62,16 @@ class Task:
         return evidence_of(self.data.label, self.collection, self.folder)
 
 
+#: the tasks that this process has loaded, by their configuration
+_LOADED: dict[str, Task] = {}
+
+
 def task_of(config: DictConfig) -> Task:
     """Return what a configuration ranks; each task is loaded once."""
-    return _loaded(json.dumps(OmegaConf.to_container(config.data, resolve=True)))
-
-
-@cache
-def _loaded(data: str) -> Task:
-    return load_task(OmegaConf.create(json.loads(data)))
+    key = json.dumps(OmegaConf.to_container(config.data, resolve=True))
+    if key not in _LOADED:
+        _LOADED[key] = load_task(config.data)
+    return _LOADED[key]
 
 
 def load_task(data: DictConfig) -> Task:
