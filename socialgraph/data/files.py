@@ -6,6 +6,7 @@ import errno
 import glob
 import gzip
 import hashlib
+import io
 import os
 import re
 import shutil
@@ -83,6 +84,21 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[A
         if hold is not None:
             os.close(hold)
     sync(target.parent)
+
+
+@contextmanager
+def atomic_text(path: str | os.PathLike[str]) -> Iterator[IO[str]]:
+    """Open for writing text with :func:`atomic_write`, `.gz` through gzip (without a time: same text, same bytes)."""
+    if not str(path).endswith(".gz"):
+        with atomic_write(path) as file:
+            yield file
+        return
+    with (
+        atomic_write(path, "wb") as raw,
+        gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as packed,
+        io.TextIOWrapper(packed, encoding="utf-8", newline="\n") as file,
+    ):
+        yield file
 
 
 def _begin(target: Path) -> tuple[int, str]:

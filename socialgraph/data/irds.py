@@ -66,7 +66,7 @@ def load_irds(
     ids = {split: dataset_id for split, dataset_id in parts.items() if dataset_id is not None}
     for dataset_id in ids.values():
         _check(dataset_id)
-    corpora = {dataset_id: _corpus_id(dataset_id) for dataset_id in ids.values()}
+    corpora = {dataset_id: str(_library().docs_parent_id(dataset_id)) for dataset_id in ids.values()}
     if len(set(corpora.values())) > 1:
         listing = ", ".join(f"{dataset_id} has {corpus}" for dataset_id, corpus in corpora.items())
         raise InputError(f"the splits of a collection must share one corpus, but {listing}")
@@ -178,10 +178,6 @@ def _check(dataset_id: str) -> None:
         ]
         hint = f"; with judgements there are {first_ids(whole, 5)}" if whole else ""
         raise InputError(f"the ir_datasets id {dataset_id!r} has no {', no '.join(lacks)}{hint}")
-
-
-def _corpus_id(dataset_id: str) -> str:
-    return str(_library().docs_parent_id(dataset_id))
 
 
 def _queries(dataset_id: str) -> Queries:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
-from torch_geometric.utils import scatter
+from torch_geometric.utils import scatter, segment
+from torch_geometric.utils.sparse import index2ptr
 
 from socialgraph.data.graph import circle_document, circle_size
 from socialgraph.data.statistics import TermStatistics
@@ -62,8 +63,7 @@ class PassageBM25:
         norm = self.k1 * (1 - self.b + self.b * size / mean)
         tf = count.double()
         score = self._idf(asked % vocabulary, statistics)[term] * tf * (self.k1 + 1) / (tf + norm[passage])
-        # Summed in float64, so that equal circles get equal scores in whatever order the device adds.
-        return scatter(score, passage, dim_size=document.numel(), reduce="sum").float()
+        return segment(score, index2ptr(passage, document.numel())).float()
 
     @staticmethod
     def _idf(ids: Tensor, statistics: TermStatistics) -> Tensor:

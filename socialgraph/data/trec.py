@@ -8,19 +8,16 @@ strict: every line must be whole, and a pair of query and document may come only
 
 from __future__ import annotations
 
-import gzip
-import io
 import math
 import os
 import re
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from itertools import pairwise
-from typing import IO, NoReturn
+from typing import NoReturn
 
 from socialgraph.data.collection import Qrels, Run, grade_of, ranked
-from socialgraph.data.files import atomic_write, decoded, numbered_lines
+from socialgraph.data.files import atomic_text, decoded, numbered_lines
 from socialgraph.errors import InputError
 
 #: C0, DEL, C1, and the mark of byte order, which is dropped at the start of a file
@@ -79,7 +76,7 @@ def write_run(path: str | os.PathLike[str], run: Mapping[str, Mapping[str, float
         InputError: An id or the tag is empty or holds blanks, or a score is not a finite number; nothing is written.
     """
     _check_word(tag, "the tag of a run")
-    with _text(path) as file:
+    with atomic_text(path) as file:
         for query_id, scores in run.items():
             _check_word(query_id, "a query id")
             for doc_id, score in scores.items():
@@ -125,7 +122,7 @@ def write_qrels(path: str | os.PathLike[str], qrels: Mapping[str, Mapping[str, i
     Raises:
         InputError: An id is empty or holds blanks; nothing is written.
     """
-    with _text(path) as file:
+    with atomic_text(path) as file:
         for query_id, grades in qrels.items():
             _check_word(query_id, "a query id")
             for doc_id, grade in grades.items():
@@ -180,18 +177,3 @@ def _whole(number: bytes) -> int:
 def _refuse(path: str | os.PathLike[str], number: int, expected: str, line: bytes) -> NoReturn:
     shown = line[:80].decode("utf-8", errors="replace")
     raise InputError(f"{path}:{number}: expected {expected}, got {shown!r}") from None
-
-
-@contextmanager
-def _text(path: str | os.PathLike[str]) -> Iterator[IO[str]]:
-    """Open for writing text, `.gz` through gzip (without a time stamp: same run, same bytes)."""
-    if not str(path).endswith(".gz"):
-        with atomic_write(path) as file:
-            yield file
-        return
-    with (
-        atomic_write(path, "wb") as raw,
-        gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as packed,
-        io.TextIOWrapper(packed, encoding="utf-8", newline="\n") as file,
-    ):
-        yield file

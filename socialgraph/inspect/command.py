@@ -27,11 +27,10 @@ from socialgraph.data.files import MAX_LINE, plain_file
 from socialgraph.data.texts import as_document
 from socialgraph.edges import EdgeSampler, Pattern, SocialEdges
 from socialgraph.errors import InputError, OptionError, shown
-from socialgraph.inspect.given import layout, whole_lengths
 from socialgraph.inspect.leave_one_out import scores_without
 from socialgraph.inspect.networkx import node_weights
-from socialgraph.inspect.page import Page
-from socialgraph.inspect.report import View, report
+from socialgraph.inspect.page import page_of
+from socialgraph.inspect.report import View
 from socialgraph.partition import Blocks, Partition, Windows
 from socialgraph.partition.resolver import with_k
 from socialgraph.recipes.build import build
@@ -67,13 +66,9 @@ def write(options: argparse.Namespace) -> Path:
     # Blocks cut the text and are no look at the social graph: beside others they stand with the friends of those.
     social = next((name for name, one in drawn.items() if isinstance(one, SocialEdges)), None)
     views = befriended(views, list(circles).index(social) if social else 0)
-    page = report(
-        views, tokens.words(views[0].graph.input_ids), options.query,
-        cast(SocialEdges, drawn[social]) if social else None, tokens.words(views[0].graph.query_ids),
-        None if mine else known_evidence(options.query, document, texts, tokens.tokenizer, options.collection),
-        whole_lengths(tokens, document, options.query), layout(model),
-    )  # fmt: skip
-    return Page(page).save(options.output)
+    edges = cast(SocialEdges, drawn[social]) if social else None
+    evidence = None if mine else known_evidence(options.query, document, texts, tokens.tokenizer, options.collection)
+    return page_of(views, options.query, document, tokens, model, edges, evidence).save(options.output)
 
 
 def names(typed: str) -> list[str]:

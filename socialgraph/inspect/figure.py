@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,11 +26,13 @@ from socialgraph.inspect.marks import (
     darker,
     fill,
     frame,
+    headline,
     printable,
     write,
 )
+from socialgraph.inspect.names import continues
 from socialgraph.inspect.networkx import circles_of, friendships, meetings, one_graph
-from socialgraph.inspect.word_cells import Cells, continues, layout, shorten, whole_word
+from socialgraph.inspect.word_cells import Cells, layout, shorten, whole_word
 from socialgraph.query_match import query_match
 
 # All lengths are in inches unless a name says otherwise.
@@ -138,10 +139,7 @@ def _circles(graph: DocumentGraph, chosen: Sequence[int] | None) -> list[Circle]
 
 def _header(axes: Axes, graph: DocumentGraph, circles: list[Circle], title: str | None) -> None:
     blank(axes, WIDTH - 2 * MARGIN, HEADER)
-    if title is None:
-        names = (("Document", graph.document_id), ("query", graph.query_id))
-        title = ", ".join(f"{what} {name}" for what, name in names if name)
-    write(axes, 0, 0.17, textwrap.shorten(printable(title), 120, placeholder=" …"), size=14, weight="bold")
+    write(axes, 0, 0.17, headline(title, graph, 120), size=14, weight="bold")
     nodes, edges = int(graph.num_nodes or 0), friendships(graph)[0].shape[1]
     pairs = nodes * (nodes - 1) / 2
     passages = circles_of(graph)[2].nonzero().flatten().tolist()
@@ -268,7 +266,7 @@ def _table(axes: Axes, circles: list[Circle], pieces: list[str] | None) -> None:
         fill(axes, boxes(0.0, 0.22, at - tall, at + tall), circle.colour)
         size = min(8.0, 0.8 * lane * 72)
         write(axes, 0.11, at, str(circle.number), size=size, ha="center")
-        name = f"#{circle.leader}" if pieces is None else whole_word(pieces, circle.leader)
+        name = whole_word(pieces, circle.leader)
         cells = (name, str(len(circle.members)), str(circle.inside.shape[1]), f"{circle.reach:.1f}")
         for right, cell in zip(columns[1:], cells, strict=True):
             bold = {"family": "DejaVu Sans Mono", "weight": "bold"} if right == columns[1] else {}

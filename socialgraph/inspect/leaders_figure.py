@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ from torch import Tensor
 
 from socialgraph.data.graph import DocumentGraph
 from socialgraph.errors import InputError
-from socialgraph.inspect.marks import GREY, printable
+from socialgraph.inspect.marks import GREY, headline, outline, printable
 from socialgraph.inspect.networkx import circles_of, one_graph
 from socialgraph.inspect.patterns_figure import SHADES, draw_scale
 from socialgraph.inspect.word_cells import whole_word
@@ -62,15 +61,14 @@ def draw_leaders(
     for place in (passage_mask[1:] != passage_mask[:-1]).nonzero().flatten().tolist():
         axes.axhline(place + 0.5, color=GREY, linewidth=0.8)
         axes.axvline(place + 0.5, color=GREY, linewidth=0.8)
-    for spine in axes.spines.values():
-        spine.set(color="#AAAAAA", linewidth=0.6)
+    outline(axes)
     axes.set_xlabel("leader who is heard, by circle", size=8, color=GREY)
     axes.xaxis.set_label_position("bottom")
     scale = draw_scale(figure, image, LABELS + side, 0.55, side)
     scale.axhline(1 / amount, color="black", linewidth=0.8)
     scale.annotate("all alike", (1, 1 / amount), (30, 0), xycoords=("axes fraction", "data"),
                    textcoords="offset points", size=7, color=GREY, va="center")  # fmt: skip
-    title = textwrap.shorten(printable(title or "Attention between leaders"), int(11 * width), placeholder=" …")
+    title = headline(title or "Attention between leaders", graph, int(11 * width))
     literal: dict[str, Any] = {"va": "center", "parse_math": False, "usetex": False}  # a title may hold a query
     figure.text(0.1 / width, 1 - 0.3 / height, title, size=10, weight="bold", **literal)
     figure.text(
@@ -84,6 +82,5 @@ def _names(leader_index: Tensor, passage_mask: Tensor, words: Sequence[str] | No
     pieces = None if words is None else [printable(word) for word in words]
     names = []
     for number, (leader, passage) in enumerate(zip(leader_index.tolist(), passage_mask.tolist(), strict=True)):
-        name = "[CLS]" if passage else f"#{leader}" if pieces is None else whole_word(pieces, leader)
-        names.append(f"{name}  {number}")
+        names.append(f"{'[CLS]' if passage else whole_word(pieces, leader)}  {number}")
     return names

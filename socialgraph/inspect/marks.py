@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from functools import lru_cache
 from typing import Any
 
@@ -12,6 +13,8 @@ from matplotlib.collections import PolyCollection
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
+
+from socialgraph.data.graph import DocumentGraph
 
 Array = NDArray[Any]
 
@@ -46,6 +49,11 @@ def frame(axes: Axes, *places: Axis) -> None:
     for axis in places:
         axis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
     axes.tick_params(labelsize=6.5, colors=GREY, length=2.5, width=0.6)
+    outline(axes)
+
+
+def outline(axes: Axes) -> None:
+    """Draw a thin line around a panel."""
     for spine in axes.spines.values():
         spine.set(color="#AAAAAA", linewidth=0.6)
 
@@ -72,3 +80,11 @@ def printable(text: str) -> str:
     """Return a text with a box for what the font lacks, and for what would break the line or turn its direction."""
     known = _glyphs()
     return "".join(c if ord(c) in known and c.isprintable() else "\N{WHITE SQUARE}" for c in text)
+
+
+def headline(title: str | None, graph: DocumentGraph, room: int) -> str:
+    """Return a picture's title, by default the pair's ids, in at most so many characters."""
+    if title is None:
+        names = (("Document", graph.document_id), ("query", graph.query_id))
+        title = ", ".join(f"{what} {name}" for what, name in names if name)
+    return textwrap.shorten(printable(title), room, placeholder=" …")

@@ -19,12 +19,17 @@ LONGEST, ROOM = 20, 26
 MOST = 3
 
 
+def continues(piece: str) -> bool:
+    """Whether a word piece goes on with the word of the one before."""
+    return piece.startswith("##") and len(piece) > 2
+
+
 def whole_words(pieces: Sequence[str]) -> tuple[list[str], list[int]]:
     """Return the words that word pieces make, in lower case, and for each piece the place of its word among them."""
     words: list[str] = []
     places = []
     for piece in pieces:
-        if words and len(piece) > 2 and piece.startswith("##"):
+        if words and continues(piece):
             words[-1] += piece[2:]
         else:
             words.append(piece)

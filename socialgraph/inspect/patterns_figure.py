@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import textwrap
 from typing import Any, cast
 
 import numpy as np
@@ -13,15 +12,12 @@ from matplotlib.colors import LinearSegmentedColormap, PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
-from numpy.typing import NDArray
 
 from socialgraph.data.graph import DocumentGraph
 from socialgraph.edges.pattern import Pattern
 from socialgraph.edges.social import SocialEdges
-from socialgraph.inspect.marks import GREY, printable
+from socialgraph.inspect.marks import GREY, Array, headline, outline
 from socialgraph.inspect.networkx import one_graph
-
-Array = NDArray[Any]
 
 #: from white to dark by lightness alone, so that it is read without colours, too
 SHADES = LinearSegmentedColormap.from_list("shades", ["#FFFFFF", "#77AADD", "#225588", "#0B1F3A"])
@@ -64,11 +60,8 @@ def draw_patterns(graph: DocumentGraph, edges: SocialEdges, title: str | None = 
     width = LEFT + len(columns) * (SIDE + GAP) + BAR
     height = TOP + 2 * SIDE + GAP + FOOT
     figure = Figure(figsize=(width, height), facecolor="white")
-    if title is None:
-        names = (("Document", graph.document_id), ("query", graph.query_id))
-        title = ", ".join(f"{what} {name}" for what, name in names if name)
     literal: dict[str, Any] = {"parse_math": False, "usetex": False}  # titles hold ids and queries, never formulas
-    title = textwrap.shorten(printable(title), int(13 * width), placeholder=" …")
+    title = headline(title, graph, int(13 * width))
     figure.text(LEFT / width, 1 - 0.28 / height, title, size=11, weight="bold", va="center", **literal)
     size = int(graph.num_nodes or 0)
     for row, matrices in enumerate((probable, drawn)):
@@ -99,8 +92,7 @@ def _panel(axes: Axes, matrix: Array, size: int, norm: PowerNorm, gid: str) -> A
     axes.tick_params(labelsize=7, colors=GREY, length=2.5)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(4, integer=True, steps=[1, 2, 5, 10]))
-    for spine in axes.spines.values():
-        spine.set(color="#AAAAAA", linewidth=0.6)
+    outline(axes)
     return image
 
 

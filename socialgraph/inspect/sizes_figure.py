@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import torch
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 from torch_geometric.data import Data
 from torch_geometric.utils import cumsum
 
 from socialgraph.data.graph import circle_document, circle_size
 from socialgraph.errors import InputError
-from socialgraph.inspect.marks import GREY
-
-Array = NDArray[Any]
+from socialgraph.inspect.marks import GREY, Array
 
 #: Paul Tol's "bright" scheme, which thin lines on white can bear, and a mark for each
 LINES = (("#4477AA", "o"), ("#EE6677", "s"), ("#228833", "^"), ("#AA3377", "D"), ("#66CCEE", "v"), ("#CCBB44", "P"))

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from socialgraph.inspect.marks import Array
+from socialgraph.inspect.names import continues
 
 CHARACTER = 0.602  # width of a character of DejaVu Sans Mono, in font sizes
 LINE = 1.75  # height of a line of text, in font sizes
@@ -75,13 +76,10 @@ def wrap(wide: Array, joined: Array, line: float) -> tuple[Array, Array]:
     return np.array(row), np.array(left)
 
 
-def continues(piece: str) -> bool:
-    """Whether a word piece goes on with the word of the one before."""
-    return piece.startswith("##") and len(piece) > 2
-
-
-def whole_word(pieces: list[str], node: int) -> str:
-    """Return the word that a piece is part of, the piece itself in brackets."""
+def whole_word(pieces: list[str] | None, node: int) -> str:
+    """Return the word that a piece is part of, the piece itself in brackets; without words the node's number."""
+    if pieces is None:
+        return f"#{node}"
     first, last = node, node + 1
     while first > 0 and continues(pieces[first]):
         first -= 1

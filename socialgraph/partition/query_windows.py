@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
-from torch_geometric.utils import scatter
+from torch_geometric.utils import scatter, segment
+from torch_geometric.utils.sparse import index2ptr
 
 from socialgraph.errors import OptionError, is_whole
 from socialgraph.partition.partition import Partition
@@ -104,7 +105,7 @@ class QueryWindows(Partition):
         tf = tf + self.beside * near
         weight = scatter(idf.repeat(3)[inside], at, dim_size=key.numel(), reduce="max")  # the same for all of a word
         part = torch.where(tf > 0, weight * tf * (self.k1 + 1) / (tf + self.k1), 0.0)
-        return scatter(part, key // vocabulary, dim_size=document.numel(), reduce="sum")
+        return segment(part, index2ptr(key // vocabulary, document.numel()))
 
     def __repr__(self) -> str:
         options = f"k={self.k}, size={self.windows.size}, k1={self.k1}, beside={self.beside}"

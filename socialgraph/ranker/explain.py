@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 from socialgraph.data.graph import DocumentGraph
 from socialgraph.data.texts import Text, as_document
 from socialgraph.edges import SocialEdges
-from socialgraph.inspect.given import layout, whole_lengths
 from socialgraph.inspect.leave_one_out import scores_without
-from socialgraph.inspect.page import Page
-from socialgraph.inspect.report import View, report
+from socialgraph.inspect.page import Page, page_of
+from socialgraph.inspect.report import View
 from socialgraph.partition import Partition
 from socialgraph.partition.resolver import with_k
 
@@ -29,13 +28,8 @@ def explain(
         name = beside if isinstance(beside, str) else _name(other)
         graphs[name if name not in graphs else f"{name} (2)"] = ranker.graph(query, text, other)
     views = [_view(ranker, query, text, name if beside is not None else "", one) for name, one in graphs.items()]
-    first = views[0].graph
     edges = ranker.parts.edges if isinstance(ranker.parts.edges, SocialEdges) else None
-    page = report(
-        views, ranker.words(first), query, edges, ranker.tokens.words(first.query_ids), evidence,
-        whole_lengths(ranker.tokens, as_document(text)[1], query), layout(ranker.model),
-    )  # fmt: skip
-    return Page(page)
+    return page_of(views, query, as_document(text)[1], ranker.tokens, ranker.model, edges, evidence)
 
 
 def _view(ranker: Ranker, query: str, text: Text, name: str, graph: DocumentGraph) -> View:

@@ -178,11 +178,6 @@ def warn_of_empty(documents: Sequence[str]) -> None:
         )
 
 
-def nothing_ahead(batches: list[list[Pair]]) -> Iterator[None]:
-    """Prepare nothing for any batch."""
-    return repeat(None, len(batches))
-
-
 def scored(
     batches: Sequence[list[Pair]],
     score: Scorer,
@@ -190,7 +185,7 @@ def scored(
     progress: bool | None,
     journal: str | os.PathLike[str] | None,
     identity: Mapping[str, Any],
-    graphs: Callable[[list[list[Pair]]], Iterator[Batch | None]] = nothing_ahead,
+    graphs: Callable[[list[list[Pair]]], Iterator[Batch | None]] = lambda batches: repeat(None),
 ) -> Iterator[tuple[Pair, float]]:
     """Yield all pairs with their scores: those the journal has, and those that the processes compute together.
 
@@ -201,7 +196,7 @@ def scored(
         progress: show a bar; None: on a terminal.
         journal: folder of the journal, or None.
         identity: of the work, see :class:`~socialgraph.ranking.journal.Journal`.
-        graphs: makes some batches' graphs ahead of the model, see :func:`ahead`.
+        graphs: makes some batches' graphs ahead of the model, see :func:`ahead`; none by default.
     """
     halving = Halving(length, lambda pair: f"document {pair[2]!r} for query {pair[0]!r}")
     with Journal(journal, identity, size=_PAIR_BYTES * sum(map(len, batches))) as kept:

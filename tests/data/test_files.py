@@ -4,7 +4,7 @@ import tempfile
 
 import pytest
 
-from socialgraph.data.files import atomic_write, decoded, numbered_lines, only_here
+from socialgraph.data.files import atomic_text, atomic_write, decoded, numbered_lines, only_here
 from socialgraph.errors import InputError
 
 
@@ -15,6 +15,16 @@ def test_atomic_write_makes_folders_and_writes_whole_text(tmp_path):
         assert not path.exists()
     assert path.read_bytes() == b"\xc3\xa9\n"
     assert [one.name for one in path.parent.iterdir()] == ["b.txt"]
+
+
+def test_a_packed_text_has_neither_name_nor_time(tmp_path):
+    for name in ("a.txt", "a.txt.gz", "b.txt.gz"):
+        with atomic_text(tmp_path / name) as file:
+            file.write("é\n")
+    packed = (tmp_path / "a.txt.gz").read_bytes()
+    assert packed == (tmp_path / "b.txt.gz").read_bytes()
+    assert packed[4:8] == bytes(4)  # where the format keeps the time
+    assert gzip.decompress(packed) == (tmp_path / "a.txt").read_bytes() == b"\xc3\xa9\n"
 
 
 def _fail_half_way(path):

@@ -189,8 +189,12 @@ def test_the_graph_goes_to_networkx_and_to_a_page(tales):
     assert network.number_of_edges() > 0
     page = one.explain("w1 w2", TEXTS[0])
     assert page.html.startswith("<!DOCTYPE html>") or "<html" in page.html
-    for name in ("maxp", "longformer"):  # without edges; and without circles
-        assert "w9" in ranker(tales, name).explain("w1 w2", TEXTS[0]).html
+    # without edges; without circles; circles joined; query and circle apart
+    read = {"maxp": '"together"', "longformer": '"together"', "keyb-bm25": "null", "colbert": '"apart"'}
+    for name, given in read.items():
+        page = ranker(tales, name).explain("w1 w2", TEXTS[0])
+        assert "w9" in page.html
+        assert f'"given":{given}' in page.html
 
 
 def test_it_learns_and_says_so(tales, collection, tmp_path):

@@ -7,7 +7,6 @@ question's answer stands), ``LICENSE``, ``NOTICE``, and what the source adds. Le
 
 from __future__ import annotations
 
-import gzip
 import json
 import logging
 import shutil
@@ -18,7 +17,7 @@ from typing import Any, Protocol, Self
 
 from socialgraph.backbone import OFFLINE, load_tokenizer
 from socialgraph.data.collection import Document, Queries, Run
-from socialgraph.data.files import atomic_write
+from socialgraph.data.files import atomic_text
 from socialgraph.data.sources.flags import flags
 from socialgraph.data.sources.source import BOUNDS, Contents, Question, Source, bucket, sha1
 from socialgraph.data.trec import write_qrels
@@ -169,7 +168,5 @@ def _write_split(part: str, questions: list[Question], run: Run, folder: Path) -
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a text, `.gz` packed and without a time: the same text, the same bytes."""
-    data = text.encode()
-    with atomic_write(path, "wb") as file:
-        file.write(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
+    with atomic_text(path) as file:
+        file.write(text)

@@ -18,20 +18,13 @@ Step = Callable[[torch.nn.Module, dict[str, Any]], Tensor]
 """Adds the gradients of a batch to a model's and returns the loss."""
 
 
-class RoomyCollator:
-    """Calls a collator; where memory runs out, hands the groups over alone, and the step builds them in halves.
+def collated(collator: GroupCollator, groups: Sequence[Group]) -> dict[str, Any]:
+    """Return what a collator makes of groups; where memory runs out, ``groups`` and None for the ``graph``.
 
-    Args:
-        collator: builds the graphs.
+    The step then builds them in halves.
     """
-
-    def __init__(self, collator: GroupCollator) -> None:
-        self.collator = collator
-
-    def __call__(self, groups: Sequence[Group]) -> dict[str, Any]:
-        """Return what the collator returns, or ``groups`` and None for the ``graph``."""
-        built = if_it_fits(self.collator, groups)
-        return {"graph": None, "groups": [tuple(group) for group in groups]} if built is None else built
+    built = if_it_fits(collator, groups)
+    return {"graph": None, "groups": [tuple(group) for group in groups]} if built is None else built
 
 
 class HalvedStep:
@@ -45,7 +38,7 @@ class HalvedStep:
         collator: builds the parts.
     """
 
-    def __init__(self, step: Step, collator: RoomyCollator) -> None:
+    def __init__(self, step: Step, collator: GroupCollator) -> None:
         self.step = step
         self.collator = collator
         self.warned = False
@@ -76,7 +69,7 @@ class HalvedStep:
             self._warn(len(groups))
             middle = (len(groups) + 1) // 2
             halves = [groups[:middle], groups[middle:]]
-            loss = torch.stack([self._part(model, self.collator(half), half, whole) for half in halves]).sum()
+            loss = torch.stack([self._part(model, collated(self.collator, half), half, whole) for half in halves]).sum()
         for parameter, gradient in waiting:
             parameter.grad = gradient if parameter.grad is None else gradient.add_(parameter.grad)
         return loss
@@ -112,7 +105,7 @@ class HalvedStep:
                 f"out of memory on a batch of {len(groups)} groups, and several processes cannot halve it; "
                 f"use per_device_train_batch_size={len(groups) // 2}, gradient_accumulation_steps twice as high"
             )
-        (query_id, _, documents), builder = groups[0], self.collator.collator.builder
+        (query_id, _, documents), builder = groups[0], self.collator.builder
         length, longest = max(zip(builder.tokens.lengths(documents, builder.documents), documents, strict=True))
         return TooLargeError(
             f"query {query_id!r}: its {len(documents)} documents do not fit in memory even alone; the longest, "

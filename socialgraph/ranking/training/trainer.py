@@ -7,6 +7,7 @@ import inspect
 import logging
 from collections.abc import Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from torch import Tensor
 from torch_geometric.data import Batch
 from transformers import Trainer, TrainerControl, TrainerState, TrainingArguments
 
-from socialgraph.data.builder import GraphBuilder
 from socialgraph.data.files import check_room, only_here
 from socialgraph.data.groups import GroupCollator, TrainingGroups
 from socialgraph.errors import CheckpointError, OptionError, OutputError, first_line
@@ -25,7 +25,7 @@ from socialgraph.ranking import processes
 from socialgraph.ranking.identity import REFUSED, graphs_of
 from socialgraph.ranking.training import checkpoints
 from socialgraph.ranking.training.dev import Dev, StopEarly
-from socialgraph.ranking.training.halved_step import HalvedStep, RoomyCollator
+from socialgraph.ranking.training.halved_step import HalvedStep, collated
 from socialgraph.ranking.training.losses import Loss, loss_resolver
 from socialgraph.ranking.training.optimizer import set_head_rate
 from socialgraph.ranking.training.resuming import Resumed, state_of
@@ -87,6 +87,7 @@ class RankingTrainer(Trainer):
         if dev is None and arguments.eval_strategy != "no":
             raise OptionError(f"trainer: eval_strategy={arguments.eval_strategy.value} needs dev: what is measured")
         self.loss = loss_resolver(loss)
+        self.builder = collator.builder
         self.dev = dev
         self.head_learning_rate = head_learning_rate
         self.takes_objective = "objective" in inspect.signature(model.forward).parameters
@@ -94,14 +95,13 @@ class RankingTrainer(Trainer):
         self.saves = arguments.save_strategy != "no"
         processes.run_in_first(lambda: check_room(self.folder, checkpoint_bytes(model, arguments) if self.saves else 0))
         self.made_with: dict[str, Any] = {}  # the settings, once a training with checkpoints begins
-        roomy = RoomyCollator(collator)
         measured = None if dev is None else list(dev.split.queries)
-        super().__init__(model, arguments, roomy, groups, measured, **options)
+        super().__init__(model, arguments, partial(collated, collator), groups, measured, **options)
         # transformers divides the loss by the steps of an accumulation; before 5.17 it told accelerate to do so, too.
         self.accelerator.gradient_accumulation_steps = 1
         if dev is not None and dev.patience is not None:
             self.add_callback(StopEarly(dev))
-        self.halved_step = HalvedStep(super().training_step, roomy)
+        self.halved_step = HalvedStep(super().training_step, collator)
 
     def train(self, resume_from_checkpoint: str | Path | bool | None = None, **options: Any) -> Any:
         """Train, from the beginning or from a checkpoint.
@@ -136,32 +136,29 @@ class RankingTrainer(Trainer):
 
     def _checkpoint(self, resume: str | Path | bool | None) -> Path | None:
         """Return the checkpoint to go on from, whole and of this training; None: train from the beginning."""
-        there = checkpoints.checkpoints(self.folder)
-        if not resume and self.saves and there:
-            raise OutputError(
-                f"{there[-1]}: a checkpoint of an earlier training; go on with it (resume), remove it, "
-                "or choose another folder"
-            )
         if not resume:
+            if self.saves and (there := checkpoints.checkpoints(self.folder)):
+                raise OutputError(
+                    f"{there[-1]}: a checkpoint of an earlier training; go on with it (resume), remove it, "
+                    "or choose another folder"
+                )
             return None
         if resume is True:
             checkpoint = checkpoints.last_whole(self.folder)
         else:
             checkpoint = Path(resume)
             checkpoints.check_whole(checkpoint)
-        if checkpoint is None:
-            return None
-        checkpoints.check_same(checkpoint, self.made_with)
-        progress = checkpoint / checkpoints.PROGRESS
-        try:
-            TrainerState.load_from_json(str(progress))
-        except (OSError, ValueError, TypeError, AttributeError, KeyError) as error:
-            raise CheckpointError(f"{progress}: damaged ({first_line(error)})") from error
+        if checkpoint is not None:
+            checkpoints.check_same(checkpoint, self.made_with)
         return checkpoint
 
     def _is_over(self, checkpoint: Path) -> bool:
         """Tell whether the training was stopped early at a checkpoint; if so, take its log and its best weights."""
-        state = TrainerState.load_from_json(str(checkpoint / checkpoints.PROGRESS))
+        progress = checkpoint / checkpoints.PROGRESS
+        try:
+            state = TrainerState.load_from_json(str(progress))
+        except (OSError, ValueError, TypeError, AttributeError, KeyError) as error:
+            raise CheckpointError(f"{progress}: damaged ({first_line(error)})") from error
         if self.dev is None or not self.dev.is_over(state.log_history):
             return False
         best = checkpoint.with_name(f"checkpoint-{state.best_global_step}")
@@ -169,12 +166,6 @@ class RankingTrainer(Trainer):
         checkpoints.load_weights(self.model, best)
         self.state = state
         return True
-
-    @property
-    def builder(self) -> GraphBuilder:
-        """What builds the graphs."""
-        builder: GraphBuilder = self.data_collator.collator.builder
-        return builder
 
     def settings(self) -> dict[str, Any]:
         """Return what must be the same when a training is resumed, as JSON has it."""

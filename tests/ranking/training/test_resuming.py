@@ -12,7 +12,7 @@ from full_disk import files_no_larger_than
 from training_task import OPTIONS, Overlap, assert_same
 from transformers import TrainingArguments
 
-from socialgraph.data import TrainingGroups
+from socialgraph.data import GroupCollator, TrainingGroups
 from socialgraph.data.files import only_here
 from socialgraph.edges import SocialEdges, StaticDistance
 from socialgraph.errors import CheckpointError, OptionError, OutputError
@@ -48,7 +48,7 @@ def test_a_checkpoint_is_a_saved_model_and_holds_no_pickle(task, tmp_path):
     }  # fmt: skip
     assert_same(Socialformer.from_pretrained(tmp_path / "checkpoint-4").state_dict(), model.state_dict())
     arguments = TrainingArguments(str(tmp_path / "b"), use_cpu=True)
-    trainer = RankingTrainer(Overlap(), arguments, TrainingGroups(task[1], 8), None)
+    trainer = RankingTrainer(Overlap(), arguments, TrainingGroups(task[1], 8), GroupCollator(task[2]))
     trainer.save_model(tmp_path / "c")
     assert [path.name for path in (tmp_path / "c").iterdir()] == ["model.safetensors"]
 

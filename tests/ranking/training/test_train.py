@@ -5,7 +5,7 @@ import torch
 from training_task import OPTIONS, Overlap, assert_same
 from transformers import TrainingArguments
 
-from socialgraph.data import TrainingGroups, WeightCache
+from socialgraph.data import GroupCollator, TrainingGroups, WeightCache
 from socialgraph.edges import DynamicCentrality, SocialEdges, StaticDistance
 from socialgraph.errors import OptionError
 from socialgraph.nn import Socialformer
@@ -137,7 +137,8 @@ def test_head_and_bert_go_at_their_own_rates(task, tmp_path):
 def test_schedule_and_weight_decay_hold_for_both_rates(task, tmp_path):
     model = Socialformer.from_backbone(task[0])
     arguments = TrainingArguments(str(tmp_path), weight_decay=0.1, learning_rate=1e-3, warmup_steps=4, use_cpu=True)
-    trainer = RankingTrainer(model, arguments, TrainingGroups(task[1], 8), None, head_learning_rate=1e-2)
+    groups, collator = TrainingGroups(task[1], 8), GroupCollator(task[2])
+    trainer = RankingTrainer(model, arguments, groups, collator, head_learning_rate=1e-2)
     trainer.create_optimizer_and_scheduler(8)
     for _ in range(2):
         trainer.optimizer.step()
