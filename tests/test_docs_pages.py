@@ -161,7 +161,7 @@ def test_your_own_model(workplace, budget):
         assert configured("run", *typed).recipe.name == "SoftMaxP"
     with configuration():
         recipe = importlib.import_module("lab.recipe").Recipe(
-            configured("run", *arguments(commands[3], "run.py"), f"model.backbone={budget[3].split('=')[1]}").recipe
+            configured("run", *arguments(commands[3], "run.py"), f"model.backbone={budget[3].split('=')[1]}")
         )
     assert recipe.model().sharpness == 2
 

@@ -45,10 +45,10 @@ def describe_graphs(config: DictConfig, builder: GraphBuilder, split: Split, amo
 
 def try_graph(run: Run) -> None:
     """Build one graph of a run that is not finished."""
-    recipe = Recipe(run.config.recipe)
+    recipe = Recipe(run.config)
     if run.finished() is None and not recipe.is_first_stage:
         task = task_of(run.config)
-        recipe.builder(run.config, task)(sampled_pairs(task.test, 1))
+        recipe.builder(task)(sampled_pairs(task.test, 1))
 
 
 def sampled_pairs(split: Split, amount: int) -> list[Pair]:

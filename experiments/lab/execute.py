@@ -92,11 +92,11 @@ def check_all(runs: Sequence[Run]) -> None:
     """
     for some in by_row(not_finished(runs)).values():
         run = next((run for run in some if run.kind not in LEVELS), some[0])
-        recipe = Recipe(run.config.recipe)
+        recipe = Recipe(run.config)
         check_parts(OmegaConf.to_container(run.config.data, resolve=True), "data")
         check_own_classes(recipe)
         if not recipe.is_first_stage and run.kind not in LEVELS:
-            check_training(recipe, run.config)
+            check_training(recipe)
 
 
 def launch(runs: Sequence[Run]) -> None:
@@ -148,20 +148,21 @@ def carry_out(run: Run, unfinished: Unfinished) -> Outcome:
     config, task = run.config, task_of(run.config)
     began = time.perf_counter()
     set_seed(config.seed)  # for edges and circles that are born at random
-    recipe = Recipe(config.recipe)
+    recipe = Recipe(config)
     if run.kind in LEVELS:
         outcome = LEVELS[run.kind](run, recipe, task)
     elif recipe.is_first_stage:
-        outcome = rank_first_stage(recipe, task, config)
+        outcome = rank_first_stage(recipe, task)
     else:
         outcome = train_and_rank(run, recipe, task, unfinished)
     outcome.seconds = time.perf_counter() - began
     return outcome
 
 
-def rank_first_stage(recipe: Recipe, task: Task, config: DictConfig) -> Outcome:
+def rank_first_stage(recipe: Recipe, task: Task) -> Outcome:
     """Rank the same candidates as all other rows, by a first stage's scores."""
-    retriever = made(recipe.config.first_stage, "recipe.first_stage", Retriever).fit(task.collection.documents)
+    config = recipe.config
+    retriever = made(config.recipe.first_stage, "recipe.first_stage", Retriever).fit(task.collection.documents)
     dev, *tests = (
         Ranked.of(split, rank_by_first_stage(retriever, task.collection, split), list(config.measures))
         for split in (task.dev, *task.tests.values())
@@ -174,7 +175,7 @@ def train_and_rank(run: Run, recipe: Recipe, task: Task, unfinished: Unfinished)
     config = run.config
     processes.count()  # under torchrun this gives each process its GPU
     memory = PeakMemory()
-    builder = recipe.builder(config, task, WeightCache(folder=run.weights) if run.weights else None)
+    builder = recipe.builder(task, WeightCache(folder=run.weights) if run.weights else None)
     set_seed(config.seed)
     model = recipe.model().to(device())
     if config.trainer.compile:
@@ -185,7 +186,7 @@ def train_and_rank(run: Run, recipe: Recipe, task: Task, unfinished: Unfinished)
         training = unfinished.trained(model, lambda: train(config, model, builder, groups, unfinished.training))
         log.info("%s: trained on %s in %.0f s", recipe.name, counted(len(groups), "group"), training.seconds)
         if run.keep_model:
-            ranker = recipe.ranker(config, model, builder, groups, task, training.log)
+            ranker = recipe.ranker(model, builder, groups, task, training.log)
             unfinished.keep_model(ranker, run.folder / "models" / file_name(run.name))
     dev_name, ranked = str(config.data.splits.dev), {}
     for split, queries in {dev_name: task.dev, **task.tests}.items():

@@ -35,7 +35,7 @@ def draw_graph(run: Run, path: Path) -> None:
         return
     task = task_of(run.config)
     test = task.test
-    builder = Recipe(run.config.recipe).builder(run.config, task)
+    builder = Recipe(run.config).builder(task)
     builder.keep_edges = True  # a picture shows them
     query_id, scores = next(iter((test.candidates or {}).items()))
     relevant = [document for document in scores if document in test.relevant(query_id)]

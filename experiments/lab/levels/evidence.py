@@ -41,7 +41,7 @@ def look(run: Run, recipe: Recipe, task: Task) -> Outcome:
         InputError: no question of the split has evidence that is known.
     """
     began = time.perf_counter()
-    builder = recipe.builder(run.config, task, WeightCache.at())
+    builder = recipe.builder(task, WeightCache.at())
     known = known_places(task, builder.tokens, run.asked["amount"])
     queries = task.collection[task.test_name].queries
     pairs = [(query_id, queries[query_id], place.document_id) for query_id, place in known.items()]

@@ -47,7 +47,7 @@ def read(run: Run, recipe: Recipe, task: Task) -> Outcome:
         OptionError: the encoder has other word pieces than the reader.
     """
     began, config, asked = time.perf_counter(), run.config, questions(run, task)
-    builder = recipe.builder(config, task, WeightCache.at())
+    builder = recipe.builder(task, WeightCache.at())
     readers = {name: READERS[name](config) for name in run.asked["readers"]}
     pairs, budget = pairs_of(asked), config.trainer.token_budget
     runs: dict[str, Ranking] = {f"{name} {how}": {} for name in readers for how in POOLS}
