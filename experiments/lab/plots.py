@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from scipy.optimize import isotonic_regression
 
@@ -54,7 +53,6 @@ def quality_and_cost(of: Comparison) -> Figure:
     measure, lines = of.measures[0], [line for line in of.lines if line.cost("seconds_per_document") is not None]
     quality = {line.row.name: cast(float, line.mean(measure)) for line in lines}
     figure = Figure(figsize=(8, max(4.0, 0.24 * len(lines) + 1.2)), facecolor="white", layout="constrained")
-    FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     for line in lines:
         is_reference = line.row.name == of.to
@@ -112,7 +110,6 @@ def quality_and_sequences(of: Comparison) -> Figure | None:
     measures = [name for name in of.measures if name not in ("sequences", "words")]
     wide, high = min(2, len(measures)), (len(measures) + 1) // 2
     figure = Figure(figsize=(4.6 * wide, 3.2 * high + 0.6), facecolor="white", layout="constrained")
-    FigureCanvasAgg(figure)
     for axes, measure in zip(figure.subplots(high, wide, sharex=True, squeeze=False).flat, measures, strict=False):
         for number, (name, lines) in enumerate(strategies.items()):
             points = sorted((cast(float, line.mean("sequences")), cast(float, line.mean(measure))) for line in lines)
