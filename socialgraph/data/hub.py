@@ -191,10 +191,8 @@ def _judged(source: _Source, qrels: str | None, documents: HubDocuments) -> dict
         parts = other.splits(other.configs[0])
     judgements: dict[str, Qrels] = {}
     for split, names in _SPLITS.items():
-        for name in names:
-            if name in parts:
-                judgements[split] = _qrels(f"{source.dataset_id}, qrels, {name}", parts[name], documents)
-                break
+        if name := next((name for name in names if name in parts), None):
+            judgements[split] = _qrels(f"{source.dataset_id}, qrels, {name}", parts[name], documents)
     if not judgements:
         there = ", ".join(parts)
         raise InputError(f"{source.dataset_id}: the judgements have no split train, dev or test, only {there}")

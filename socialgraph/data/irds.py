@@ -117,13 +117,7 @@ class IrdsDocuments(StoredDocuments):
     def stream(self) -> Iterator[Document]:
         """Yield every document in the order of the source."""
         with _readable(f"the documents of {self.dataset_id}"):
-            documents = iter(_dataset(self.dataset_id).docs_iter())
-        while True:
-            with _readable(f"the documents of {self.dataset_id}"):
-                document = next(documents, None)
-            if document is None:
-                return
-            yield as_document(document)
+            yield from map(as_document, _dataset(self.dataset_id).docs_iter())
 
     def identity(self) -> str:
         """Return the id, which ir_datasets gives to no other documents, and the folder of its files."""

@@ -63,21 +63,15 @@ class WeightCache:
     def weights(self, pattern: Centrality, batch: Batch) -> Tensor:
         """Return the pattern's weight of every node, ``[N]`` float32; only pairs that are not kept are computed."""
         keys = self._keys(pattern, batch)
-        cached: dict[bytes, Tensor] = {}
-        place: dict[bytes, int] = {}  # where each pair stands that is not in memory
-        for number, key in enumerate(keys):
-            weights = self._memory.get(key)
-            if weights is not None:
-                cached[key] = weights
-            elif key not in place:
-                place[key] = number
+        place = {key: number for number, key in enumerate(keys)}  # of each pair, which may come twice
+        cached = {key: weights for key in place if (weights := self._memory.get(key)) is not None}
         size = batch.ptr.diff().tolist()
-        new = self._read({key: size[number] for key, number in place.items()})
-        if missing := [(key, number) for key, number in place.items() if key not in new]:
+        new = self._read({key: size[number] for key, number in place.items() if key not in cached})
+        if missing := [key for key in place if key not in cached and key not in new]:
             all_are = len(missing) == batch.num_graphs
-            some = batch if all_are else Batch.from_data_list(batch.index_select([number for _, number in missing]))
+            some = batch if all_are else Batch.from_data_list(batch.index_select([place[key] for key in missing]))
             parts = torch.split(pattern.weights(some).float().cpu(), some.ptr.diff().tolist())
-            fresh = {key: part.clone() for (key, _), part in zip(missing, parts, strict=True)}
+            fresh = {key: part.clone() for key, part in zip(missing, parts, strict=True)}
             new |= fresh | self._write(fresh)
         for key, weights in new.items():
             self._memory.put(key, weights)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import difflib
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -65,7 +64,10 @@ def write(options: argparse.Namespace) -> Path:
         views.append(View(graph, called, score, without))
     # Blocks cut the text and are no look at the social graph: beside others they stand with the friends of those.
     social = next((name for name, one in drawn.items() if isinstance(one, SocialEdges)), None)
-    views = befriended(views, list(circles).index(social) if social else 0)
+    source = next((view.graph for view in views if view.name == social), views[0].graph)
+    for view in views:
+        for part in ("edge_index", "edge_weight", *node_weights(source)):
+            view.graph[part] = source[part]
     edges = cast(SocialEdges, drawn[social]) if social else None
     evidence = None if mine else known_evidence(options.query, document, texts, tokens.tokenizer, options.collection)
     return page_of(views, options.query, document, tokens, model, edges, evidence).save(options.output)
@@ -128,15 +130,6 @@ def own(name: str, *kinds: type, option: str) -> Any:
         return imported(name, *kinds, option=option)
     finally:
         sys.path.remove(here)
-
-
-def befriended(views: Sequence[View], social: int) -> list[View]:
-    """Return the views, all with the friendships, and the weights of words, of one of them."""
-    source = views[social].graph
-    for view in views:
-        for name in ("edge_index", "edge_weight", *node_weights(source)):
-            view.graph[name] = source[name]
-    return list(views)
 
 
 def known_evidence(

@@ -61,18 +61,14 @@ def evaluate(qrels: Qrels, run: Run, measures: Sequence[str] = DEFAULT_MEASURES)
     judged = {query_id: _judged(query_id, grades) for query_id, grades in qrels.items()}
     check_scores({query_id: run[query_id] for query_id in qrels if query_id in run}, "the run that is measured")
     spread = {query_id: _spread(query_id, run[query_id]) for query_id in qrels if run.get(query_id)}
-    per_query = {name: dict.fromkeys(qrels, 0.0) for name in parsed}
-    names: dict[ir_measures.Measure, list[str]] = {}
-    for name, measure in parsed.items():  # two names can mean one measure
-        names.setdefault(measure, []).append(name)
+    values = {measure: dict.fromkeys(qrels, 0.0) for measure in parsed.values()}
     if spread:
         try:
-            for metric in ir_measures.iter_calc(list(names), judged, spread):
-                for name in names[metric.measure]:
-                    per_query[name][metric.query_id] = float(metric.value)
+            for metric in ir_measures.iter_calc(list(values), judged, spread):
+                values[metric.measure][metric.query_id] = float(metric.value)
         except Exception as error:  # each of the programs has errors of its own
             raise OptionError(f"{', '.join(measures)} cannot be computed here ({first_line(error)})") from error
-    return Evaluation(per_query)
+    return Evaluation({name: dict(values[measure]) for name, measure in parsed.items()})  # two names can mean the same
 
 
 def _judged(query_id: str, grades: Mapping[str, int]) -> dict[str, int]:

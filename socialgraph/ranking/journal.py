@@ -68,9 +68,9 @@ class Journal:
     def __enter__(self) -> Self:
         if self.folder is None:
             return self
-        try:
+        with ExitStack() as held:  # lets go of the folder where it is refused
             if processes.is_first():
-                self._held.enter_context(only_here(self.folder))
+                held.enter_context(only_here(self.folder))
                 check_room(self.folder, self.size)
                 self._check()
                 self.finished = self._read()
@@ -79,11 +79,9 @@ class Journal:
             with writing(self.folder):
                 # unbuffered: a line is handed over whole or it is known how much of it was
                 path = self.folder / f"finished-{processes.number()}.jsonl"
-                self._file = self._held.enter_context(open(path, "ab", buffering=0))
+                self._file = held.enter_context(open(path, "ab", buffering=0))
                 self._end = self._file.seek(0, os.SEEK_END)
-        except BaseException:
-            self._held.close()
-            raise
+            self._held = held.pop_all()
         return self
 
     def __exit__(

@@ -79,23 +79,20 @@ class Halving(Generic[T]):
         parts = [items]
         while parts:
             part = parts.pop()
-            failed: Exception | None = None
             try:
                 result = function(part)
             except Exception as error:
                 if not is_out_of_memory(error):
                     raise
-                failed = error
-            if failed is None:
+                if len(part) == 1:
+                    raise self._too_large(part[0]) from error
+            else:
                 if part is not items and not self.warned:
                     self._warn(len(items), max(1, sum(map(self.size, part))))
                 yield part, result
                 del result
                 continue
-            if len(part) == 1:
-                raise self._too_large(part[0]) from failed
-            del failed  # its frames hold the tensors of the batch
-            free()
+            free()  # here, where the error is gone: its frames hold the tensors of the batch
             middle = len(part) // 2
             parts += [part[middle:], part[:middle]]
 

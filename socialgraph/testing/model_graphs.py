@@ -12,7 +12,7 @@ from socialgraph.data.circles import compose
 from socialgraph.data.graph import DocumentGraph, connect, document_graph, gather, rate, weigh
 from socialgraph.edges import SocialEdges, StaticCentrality, StaticDistance
 from socialgraph.edges.longformer import LongformerEdges
-from socialgraph.partition import EdgeCircles, Partition, Windows
+from socialgraph.partition import EdgeCircles, Windows
 
 #: words of the made-up pairs, and what frames them in a joint graph: every vocabulary has so many word pieces
 WORDS = range(10, 100)
@@ -52,9 +52,9 @@ class Pairs:
         if self.joint:
             return self._joint(list(words), list(query))
         graph = self._batch(torch.tensor(words, dtype=torch.long), torch.tensor(query), None)
-        edges = SocialEdges([StaticDistance(), StaticCentrality()], sparsity=0.8)(graph)
-        kinds: list[Partition | None] = [Windows(16) if windows else None, EdgeCircles(3, 12) if friends else None]
-        gather(graph, *compose(kinds[0], kinds[1], edges[0], graph.batch, 1, edges[1]))
+        edge_index, edge_weight = SocialEdges([StaticDistance(), StaticCentrality()], sparsity=0.8)(graph)
+        passages, circles = Windows(16) if windows else None, EdgeCircles(3, 12) if friends else None
+        gather(graph, *compose(passages, circles, edge_index, graph.batch, 1, edge_weight))
         if self.relevance:
             rate(graph, torch.rand(graph.leader_index.numel(), generator=self.draw))
         return graph[0]

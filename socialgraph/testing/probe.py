@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 import torch
@@ -70,12 +71,8 @@ class Probe(NamedTuple):
         rows = [row for row in self.rows if (row.kind, row.distractors) == (kind, distractors)]
         if not rows or by not in ("circle", "leaders"):
             raise OptionError(f"nothing was tried with kind={kind!r}, distractors={distractors}, by={by!r}")
-        distance = 0
-        for row in rows:  # from near to far
-            if not getattr(row, by).clear:
-                break
-            distance = row.distance
-        return distance
+        clear = takewhile(lambda row: getattr(row, by).clear, rows)  # from near to far
+        return max((row.distance for row in clear), default=0)
 
     def __str__(self) -> str:
         counts = sorted({row.distractors for row in self.rows})

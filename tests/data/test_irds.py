@@ -183,6 +183,20 @@ def test_a_file_that_cannot_be_read_is_one_error(mini):
     assert mini["damaged"].startswith("the judgements of msmarco-document/dev cannot be read")
 
 
+def test_documents_that_break_off_are_one_error_and_their_readers_errors_are_their_own(monkeypatch):
+    def records():
+        yield SimpleNamespace(doc_id="d", text="one")
+        raise OSError("cut short")
+
+    monkeypatch.setattr(irds, "_dataset", lambda _: SimpleNamespace(docs_iter=records))
+    read = []
+    with pytest.raises(InputError, match=r"the documents of any cannot be read .*cut short"):
+        read.extend(irds.IrdsDocuments("any").stream())
+    assert read == [Document("d", "one")]
+    with pytest.raises(ValueError, match=r"^invalid literal"):
+        [int(document.text) for document in irds.IrdsDocuments("any").stream()]
+
+
 def scored(*triples):
     names = ("query_id", "doc_id", "score")
     return [SimpleNamespace(**dict(zip(names, triple, strict=False))) for triple in triples]

@@ -52,13 +52,14 @@ def new_checkpoint(folder: Path) -> Iterator[Path]:
             shutil.rmtree(folder)
         os.replace(part, folder)
         sync(folder.parent)
-    except BaseException as error:
-        shutil.rmtree(part, ignore_errors=True)
-        if isinstance(error, OSError | SafetensorError) and not isinstance(error, OutputError):
-            raise OutputError(
-                f"{folder}: cannot be written ({error}); earlier checkpoints are whole; free the disk and resume"
-            ) from error
+    except OutputError:
         raise
+    except (OSError, SafetensorError) as error:
+        raise OutputError(
+            f"{folder}: cannot be written ({error}); earlier checkpoints are whole; free the disk and resume"
+        ) from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)  # it is gone where all went well
 
 
 def save_state(folder: Path, name: str, state: Any) -> None:
@@ -172,22 +173,22 @@ def last_whole(folder: Path) -> Path | None:
     Raises:
         CheckpointError: the newest checkpoint holds a pickle. It is left as it is.
     """
-    broken, whole = [], None
+    broken: dict[Path, str] = {}
+    whole = None
     for checkpoint in reversed(checkpoints(folder)):
         try:
             check_whole(checkpoint)
         except CheckpointError as error:
             if _pickle(checkpoint):
                 raise
-            broken.append((checkpoint, str(error)))
+            broken[checkpoint] = str(error)
         else:
             whole = checkpoint
             break
     if broken:
-        names = "; ".join(reason for _, reason in broken)
         instead = f"{whole.name} is used instead" if whole else "training starts from the beginning"
-        warnings.warn(f"removed what was not whole: {names}; {instead}", stacklevel=2)
-    for path in [path for path, _ in broken] + list(folder.glob(_part(folder / "checkpoint-*").name)):
+        warnings.warn(f"removed what was not whole: {'; '.join(broken.values())}; {instead}", stacklevel=2)
+    for path in (*broken, *folder.glob(_part(folder / "checkpoint-*").name)):
         shutil.rmtree(path)
     return whole
 
