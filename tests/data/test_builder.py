@@ -6,23 +6,29 @@ from tales import builder_of, random_texts
 from torch_geometric.data import Batch
 
 from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
-from socialgraph.edges import DynamicDistance, SocialEdges, StaticCentrality, StaticDistance
+from socialgraph.data.passage_bm25 import PassageBM25
+from socialgraph.edges import DynamicDistance, SocialEdges, SocialGraph, StaticCentrality, StaticDistance
 from socialgraph.errors import InputError, OptionError
-from socialgraph.partition import EdgeCircles, NodeCircles, Windows
+from socialgraph.partition import EdgeCircles, NodeCircles, Partition, Windows
 
 KEYS = ("input_ids", "query_ids", "edge_index", "edge_weight", "circle_index", "leader_index", "passage_mask",
-        "tfidf", "static_centrality", "dynamic_distance")  # fmt: skip
+        "circle_score", "tfidf", "static_centrality", "dynamic_distance")  # fmt: skip
 
 
 @pytest.fixture
 def builder(tiny_bert):
-    texts = random_texts((300, 60, 5, 120))
-    documents = {f"d{i}": Document(f"d{i}", text, "w1 w2") for i, text in enumerate(texts)}
+    documents = {f"d{i}": Document(f"d{i}", text, "w1 w2") for i, text in enumerate(random_texts((300, 60, 5, 120)))}
     documents["empty"] = Document("empty", " \u200b ")
     documents["odd"] = Document("odd", "w3 \ud800 w4 \x00 w5")
     patterns = [StaticDistance(), StaticCentrality(), DynamicDistance()]
-    parts = SocialEdges(patterns), EdgeCircles(k=3), Windows(64)
+    parts = SocialEdges(patterns), EdgeCircles(k=3), Windows(64), PassageBM25()
     return builder_of(tiny_bert[0], documents, *parts, lengths=(200, 4), keep_edges=True)
+
+
+@pytest.fixture
+def texts(builder):
+    """What a builder takes before edges, circles and passages."""
+    return builder.documents, builder.tokens, builder.statistics
 
 
 PAIRS = [("q1", "w1 w7 w9", "d0"), ("q2", "w5", "empty"), ("q1", "w1 w7 w9", "d1"), ("q3", "w2 w4", "d2"),
@@ -64,41 +70,61 @@ def test_a_graph_is_a_function_of_its_names_and_the_seed(builder):
         assert not torch.equal(one.edge_index, other.edge_index)
 
 
-def test_passages_only_need_no_edges(builder):
-    plain = GraphBuilder(builder.documents, builder.tokens, builder.statistics, passages=Windows(64))
-    batch = plain(PAIRS)
+def test_passages_only_need_no_edges(builder, texts):
+    batch = GraphBuilder(*texts, passages=Windows(64))(PAIRS)
     assert "edge_index" not in batch
     assert bool(batch.passage_mask.all())
-    friends = GraphBuilder(
-        builder.documents, builder.tokens, builder.statistics, builder.edges, circles=NodeCircles(k=2)
-    )
+    friends = GraphBuilder(*texts, builder.edges, circles=NodeCircles(k=2))
     assert not friends(PAIRS).passage_mask.any()
 
 
-def test_bad_pairs_and_options(builder):
+class Own(Partition):
+    """Somebody's partition that reads the edges: who has a friend meets the first of them."""
+
+    def forward(self, edge_index, batch, batch_size, edge_weight=None):
+        assert edge_weight.numel() == edge_index.size(1) > 0
+        first = edge_index[0].diff(prepend=edge_index.new_tensor([-1])) > 0
+        pair = edge_index[:, first].sort(0).values
+        return torch.stack([pair.T.flatten(), torch.arange(pair.size(1)).repeat_interleave(2)]), edge_index[0, first]
+
+
+def test_all_edges_are_drawn_for_those_who_need_them_only(builder, texts, monkeypatch):
+    """That circles are the same: trust/test_same_graph_of_a_text.py."""
+    drawn, edges = [], SocialGraph.edges
+    monkeypatch.setattr(SocialGraph, "edges", lambda self: drawn.append(1) or edges(self))
+    for circles, times in ((EdgeCircles(k=3), 0), (Own(), 1)):
+        batch = GraphBuilder(*texts, builder.edges, circles, Windows(64))(PAIRS)
+        assert len(drawn) == times
+        assert not {"edge_index", "edge_weight"} & set(batch.keys())
+    assert {"edge_index", "edge_weight"} <= set(builder(PAIRS).keys())  # with keep_edges=True
+    assert len(drawn) == 2
+
+
+def test_bad_pairs_and_options(builder, texts):
     with pytest.raises(InputError, match=r"query 'q0' has no word piece: '\\u200b'"):
         builder([("q0", "\u200b", "d0")])
     with pytest.raises(InputError, match="document 'd77', a candidate of query 'q1', is not in the collection"):
         builder([("q1", "w1", "d77")])
     with pytest.raises(OptionError, match="needs circles, passages or both"):
-        GraphBuilder(builder.documents, builder.tokens, builder.statistics)
+        GraphBuilder(*texts)
     with pytest.raises(OptionError, match="friend circles need edges"):
-        GraphBuilder(builder.documents, builder.tokens, builder.statistics, circles=EdgeCircles())
+        GraphBuilder(*texts, circles=EdgeCircles())
+    with pytest.raises(OptionError, match="keep_edges needs edges to keep, got none"):
+        GraphBuilder(*texts, passages=Windows(64), keep_edges=True)
     with pytest.raises(OptionError, match="lengths must be at least 1"):
         Tokens(builder.tokens.tokenizer.name_or_path, max_document_length=0)
 
 
-def test_no_pattern_takes_the_weights_of_another(builder):
-    parts = builder.documents, builder.tokens, builder.statistics
+def test_no_pattern_takes_the_weights_of_another(texts):
     edges = SocialEdges({"near": DynamicDistance(5.0), "far": DynamicDistance(500.0)})
     with pytest.raises(OptionError, match="near and far keep their weights in a graph as 'dynamic_distance', both"):
-        GraphBuilder(*parts, edges, EdgeCircles(k=3))
+        GraphBuilder(*texts, edges, EdgeCircles(k=3))
 
     class Far(DynamicDistance):
         pass
 
     apart = SocialEdges({"near": DynamicDistance(5.0), "far": Far(500.0)})
-    graph = GraphBuilder(*parts, apart, EdgeCircles(k=3))(PAIRS[:1])[0]
+    graph = GraphBuilder(*texts, apart, EdgeCircles(k=3))(PAIRS[:1])[0]
     for pattern in apart.patterns.values():
         assert torch.equal(graph[pattern.name], pattern.weights(graph).to(graph[pattern.name].dtype))
 

@@ -3,6 +3,7 @@
 import pytest
 
 from socialgraph.data import Document, Tokens
+from socialgraph.data.evidence import Evidence, read_evidence, read_flags
 from socialgraph.errors import InputError
 
 EVIDENCE = "qid\tdoc_id\tstart_tok\tend_tok\n"
@@ -23,16 +24,12 @@ EVIDENCE = "qid\tdoc_id\tstart_tok\tend_tok\n"
     ],
 )
 def test_tables_that_are_not_what_they_should_be(tmp_path, name, text, message):
-    from socialgraph.data.evidence import read_evidence, read_flags
-
     (tmp_path / name).write_text(text)
     with pytest.raises(InputError, match=name + message):
         (read_evidence if name.startswith("evidence") else read_flags)(tmp_path)
 
 
 def test_the_real_tables(shared):
-    from socialgraph.data.evidence import read_evidence, read_flags
-
     for name, count in (("wtq", 21962), ("fairytale", 10562)):
         assert len(read_evidence(shared / "data" / name)) == count
     flags = read_flags(shared / "data" / "wtq")
@@ -40,8 +37,6 @@ def test_the_real_tables(shared):
 
 
 def test_a_place_in_the_text_is_behind_the_title_in_the_document(tiny_bert):
-    from socialgraph.data.evidence import Evidence
-
     tokens, document = Tokens(tiny_bert[0], max_document_length=4), Document("d", "w1 w2 w3 w4 w5", "w9 w8 w7")
     place = Evidence("d", 1, 3).in_full_text(document, tokens)
     whole = Tokens(tiny_bert[0]).document(document)

@@ -82,7 +82,7 @@ found["msmarco"] = sizes(load_irds("msmarco-document/trec-dl-2019/judged", dev="
 found["2020"] = sizes(load_irds("msmarco-document/trec-dl-2020/judged", shares=None))
 found["all"] = sizes(load_irds("msmarco-document/trec-dl-2019", shares=None))
 found["split"] = sizes(load_irds("msmarco-document/trec-dl-2019"))
-found["errors"] = [error("cranfeld"), error("msmarco-document"), error("cranfield", dev="vaswani")]
+found["errors"] = [error("msmarco-document"), error("cranfield", dev="vaswani")]
 """,
     )
 
@@ -158,8 +158,7 @@ def test_queries_without_judgements_stay_out_of_a_hash_split(whole):
 
 
 def test_wrong_ids_are_named(whole):
-    unknown, no_queries, two_corpora = whole["errors"]
-    assert unknown == "ir_datasets knows no dataset 'cranfeld'; near it: cranfield"
+    no_queries, two_corpora = whole["errors"]
     assert "'msmarco-document' has no queries, no qrels; with judgements there are msmarco-" in no_queries
     assert "share one corpus" in two_corpora
 
@@ -239,8 +238,8 @@ def test_empty_queries_are_counted_and_left_out(monkeypatch):
 
 
 def test_an_unknown_id_is_an_input_error():
-    with pytest.raises(InputError, match="knows no dataset 'nothing-like-it'"):
-        irds.load_irds("nothing-like-it")
+    with pytest.raises(InputError, match=r"^ir_datasets knows no dataset 'cranfeld'; near it: cranfield$"):
+        irds.load_irds("cranfeld")
 
 
 def test_the_identity_of_documents_is_known_without_reading_them(monkeypatch, tmp_path):

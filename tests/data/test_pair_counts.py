@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from socialgraph.data import Document, PairCounts, TermStatistics, Tokens
-from socialgraph.data.statistics import TermStatistics as Statistics
 from socialgraph.errors import InputError, OptionError
 
+COPIES = {"one": Document("one", "copy a file copy a file"), "two": Document("two", "copy a tree")}
 TEXTS = st.lists(st.lists(st.integers(0, 6), max_size=12), max_size=6)
 
 
@@ -48,9 +48,8 @@ def test_many_pairs_are_counted_in_parts(monkeypatch):
 
 
 def test_a_collection_is_counted_once_as_far_as_it_is_read():
-    texts = {"one": Document("one", "copy a file copy a file"), "two": Document("two", "copy a tree")}
     tokens = Tokens("minilm", max_document_length=3)
-    statistics = TermStatistics.of(tokens, texts)
+    statistics = TermStatistics.of(tokens, COPIES)
     copy, a, file, tree = (int(i) for i in tokens.query("copy a file tree"))
     counts = statistics.pairs(window=1, least=1)
     word = torch.tensor
@@ -59,8 +58,7 @@ def test_a_collection_is_counted_once_as_far_as_it_is_read():
 
 
 def test_counts_of_a_store_are_kept_beside_it(tmp_path):
-    texts = {"one": Document("one", "copy a file copy a file"), "two": Document("two", "copy a tree")}
-    first, again = (TermStatistics.of(Tokens.stored(texts, cache=tmp_path), texts) for _ in range(2))
+    first, again = (TermStatistics.of(Tokens.stored(COPIES, cache=tmp_path), COPIES) for _ in range(2))
     counts = first.pairs(window=2, least=1)
     again.texts = None  # nothing to count
     for name in ("key", "count", "frequency"):
@@ -68,9 +66,9 @@ def test_counts_of_a_store_are_kept_beside_it(tmp_path):
     (file,) = tmp_path.rglob("window-*.safetensors")
     file.write_bytes(b"torn")
     with pytest.raises(InputError, match="cannot be read, delete it"):
-        TermStatistics.of(Tokens.stored(texts, cache=tmp_path), texts).pairs(window=2, least=1)
+        TermStatistics.of(Tokens.stored(COPIES, cache=tmp_path), COPIES).pairs(window=2, least=1)
 
 
 def test_texts_that_are_gone_are_missed():
     with pytest.raises(OptionError, match="within 8 places of each other, and the texts are gone"):
-        Statistics(torch.zeros(5, dtype=torch.long), 3).pairs()
+        TermStatistics(torch.zeros(5, dtype=torch.long), 3).pairs()

@@ -1,4 +1,4 @@
-"""BM25 of circles: by hand, and against plain Python over words."""
+"""BM25 of circles against plain Python over words."""
 
 import math
 from collections import Counter
@@ -43,24 +43,12 @@ def windows(graphs, size):
     return batch
 
 
-def test_by_hand():
-    # words 0..4; word 1 is in 1 of 3 documents, word 2 in 2
-    statistics = TermStatistics(torch.tensor([0, 1, 2, 3, 0]), 3)
-    text, query = torch.tensor([1, 1, 3, 2, 3, 3, 3]), torch.tensor([2, 1, 1, 4])
-    batch = windows([document_graph(text, query, 0), document_graph(text[:0], query, 1)], 3)
-    score = PassageBM25(k1=1.0, b=0.5)(batch, statistics)
-    # circles of 3, 3 and 1 words, 7 / 3 on average; 1 - b + b * 3 / (7 / 3) = 8 / 7
-    rare, common = math.log(1 + 2.5 / 1.5), math.log(1 + 1.5 / 2.5)
-    assert score.dtype == torch.float32
-    assert score.tolist() == pytest.approx([rare * 2 * 2 / (2 + 8 / 7), common * 2 / (1 + 8 / 7), 0.0])
-
-
 @pytest.mark.parametrize(("k1", "b"), [(0.9, 0.4), (1.2, 0.75), (2.0, 0.0), (0.0, 1.0)])
 def test_as_the_formula(k1, b):
     batch = document_batch(lengths=(70, 0, 33, 1, 120), vocabulary=12)  # few words, so that queries meet them
     statistics = TermStatistics(torch.randint(0, 6, (200,), generator=torch.Generator().manual_seed(0)), 5)
     score = PassageBM25(k1, b)(batch, statistics)
-    assert score.shape == (batch.num_circles,)
+    assert (score.shape, score.dtype) == ((batch.num_circles,), torch.float32)
     assert int((score > 0).sum()) > 10
     torch.testing.assert_close(score, expected(batch, statistics, k1, b))
     for number, graph in enumerate(batch.to_data_list()):
@@ -91,12 +79,6 @@ def test_the_builder_rates_every_circle(tiny_bert):
     batch = builder(pairs)
     torch.testing.assert_close(batch.circle_score, expected(batch, builder.statistics, 1.0, 0.5))
     assert not batch.passage_mask.all()
-    for number, pair in enumerate(pairs):
-        item = batch[number]
-        assert item.circle_score.shape == (item.num_circles,)
-        assert torch.equal(item.circle_score, builder([pair])[0].circle_score)
-    again = Batch.from_data_list(batch.to_data_list())
-    assert torch.equal(again.circle_score, batch.circle_score)
     assert "circle_score" not in builder_of(tiny_bert[0], documents, **parts)(pairs)
     with pytest.raises(OptionError, match="no circles, passages or relevance"):
         builder_of(tiny_bert[0], documents, parts["edges"], relevance=PassageBM25(), joint=True)

@@ -14,17 +14,13 @@ from socialgraph.data.collection import StoredDocuments
 from socialgraph.errors import InputError
 
 
-def make(size=40):
-    texts = random_texts([i * i % 90 for i in range(size)], words=300)
+@pytest.fixture
+def documents():
+    texts = random_texts([i * i % 90 for i in range(40)], words=300)
     documents = {f"D{7 * i}": Document(f"D{7 * i}", text, "w1 w2" * (i % 2)) for i, text in enumerate(texts)}
     documents["empty"] = Document("empty", " \u200b ")
     documents["odd \ud800"] = Document("odd \ud800", "w3 \ud800 w4 \x00 w5")
     return documents
-
-
-@pytest.fixture
-def documents():
-    return make()
 
 
 def reference(tokens, document):

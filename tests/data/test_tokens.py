@@ -5,6 +5,8 @@ import torch
 
 from socialgraph.data import Document, Tokens
 
+DOCUMENTS = {f"d{i}": Document(f"d{i}", f"w{i} w{i + 1}") for i in range(6)}
+
 
 def test_a_query_is_tokenised_once_and_cut(tiny_bert):
     tokens = Tokens(tiny_bert[0], max_query_length=3)
@@ -19,25 +21,23 @@ def test_a_query_is_tokenised_once_and_cut(tiny_bert):
 
 
 def test_documents_are_tokenised_together_and_kept(tiny_bert):
-    documents = {f"d{i}": Document(f"d{i}", f"w{i} w{i + 1}") for i in range(6)}
     tokens = Tokens(tiny_bert[0])
     calls = []
     encode = tokens._encode
     tokens._encode = lambda texts: calls.append(len(texts)) or encode(texts)
-    first = tokens.documents(["d1", "d2", "d1"], documents)
+    first = tokens.documents(["d1", "d2", "d1"], DOCUMENTS)
     assert torch.equal(first[0], first[2])
-    tokens.documents(["d2", "d3", "d1", "d4"], documents)
-    assert tokens.lengths(["d4", "d5"], documents) == [2, 2]
+    tokens.documents(["d2", "d3", "d1", "d4"], DOCUMENTS)
+    assert tokens.lengths(["d4", "d5"], DOCUMENTS) == [2, 2]
     assert calls == [2, 2, 1]
     with pytest.raises(KeyError):
-        tokens.documents(["d1", "d9"], documents)
+        tokens.documents(["d1", "d9"], DOCUMENTS)
 
 
 def test_without_room_documents_are_tokenised_again(tiny_bert):
-    documents = {f"d{i}": Document(f"d{i}", f"w{i} w{i + 1}") for i in range(6)}
     roomy, narrow = Tokens(tiny_bert[0]), Tokens(tiny_bert[0], cache_size=0)
     for _ in range(2):
         for one, other in zip(
-            roomy.documents(list(documents), documents), narrow.documents(list(documents), documents), strict=True
+            roomy.documents(list(DOCUMENTS), DOCUMENTS), narrow.documents(list(DOCUMENTS), DOCUMENTS), strict=True
         ):
             assert torch.equal(one, other)

@@ -74,27 +74,6 @@ def test_a_word_of_the_query_is_none_of_the_document(make):
     assert weighed(builder) == 2
 
 
-class Overtaken(Counting):
-    """While it weighs, another process weighs the same pairs, rounds otherwise, and is first."""
-
-    folder = None
-
-    def weights(self, graph):
-        mine, folder, self.folder = super().weights(graph), self.folder, None
-        if folder is None:
-            return mine
-        WeightCache(folder=folder).weights(self, graph)
-        return mine + 1
-
-
-def test_all_processes_take_what_the_file_got_first(make, tiny_bert, tmp_path):
-    pattern = Overtaken(tiny_bert[0])
-    pattern.folder = tmp_path
-    first, again = (make(WeightCache(folder=tmp_path), pattern)(pairs(0, 1)) for _ in range(2))
-    assert torch.equal(first.dynamic_centrality, again.dynamic_centrality)
-    assert weighed(make(None, pattern)) == 8
-
-
 def test_kept_weights_are_the_pattern_s_own(make):
     asked = pairs(0, 1, 2, 3, 4, 5, 6)
     cache = WeightCache()

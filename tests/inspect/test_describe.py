@@ -42,8 +42,7 @@ def by_hand(size, pairs, circles=(), passages=(), words=None, query=(1,)):
 
 
 def matrix(graph):
-    adjacency = nx.to_scipy_sparse_array(graph, dtype=np.float32, format="csr")
-    return adjacency
+    return nx.to_scipy_sparse_array(graph, dtype=np.float32, format="csr")
 
 
 def test_a_network_by_hand():

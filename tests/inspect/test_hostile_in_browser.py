@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
-from pages import ATTACKS, HOSTILE, one, piece, social
-from tales import builder_of
+from pages import ATTACKS, HOSTILE, one, piece
 
 from socialgraph.inspect.report import View, report
-from socialgraph.partition import EdgeCircles, Windows
 
 
 def test_hostile_words_stand_there_as_text(load):
@@ -53,19 +49,6 @@ def test_hostile_names_add_nothing_and_run_nothing(load):
         assert tab.locator(".text .piece").count() == len(ATTACKS)
         assert tab.evaluate("window.hacked") is None
         assert tab.evaluate(ELEMENTS) == clean
-
-
-def test_a_hostile_document_through_the_tokenizer(load):
-    text = (
-        "The <script>window.hacked=1</script> says </textarea> <img src=x onerror=alert(1)> {{7*7}} \u202eevil \u2122"
-    )
-    builder = builder_of("minilm", {"d": text}, social(), EdgeCircles(k=2), Windows(128), keep_edges=True)
-    graph = builder([("q", "<script>", "d")])[0]
-    words = builder.tokens.words(graph.input_ids)
-    tab = load(report(graph, words, "<script>", builder.edges))
-    joined = re.sub(r"\s", "", "".join(tab.locator(".text .piece").all_text_contents()))
-    assert "<script>window.hacked=1</script>says</textarea><imgsrc=xonerror=alert(1)>{{7*7}}" in joined
-    assert tab.evaluate("window.hacked") is None
 
 
 def test_the_policy_holds_even_if_text_became_html(chromium, tmp_path):

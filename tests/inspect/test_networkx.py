@@ -111,18 +111,14 @@ def test_refusals(batch):
     graph.query_id, graph.document_id = "q7", "d9"
     with pytest.raises(InputError, match=r"'q7', document 'd9': expected a word for each of its 70 .* got 1"):
         to_networkx(graph, ["one"])
+    del graph.edge_index, graph.edge_weight
+    with pytest.raises(InputError, match="build it with GraphBuilder"):
+        to_networkx(graph)
 
 
 def test_the_module_does_not_hide_networkx():
     assert sys.modules["networkx"] is nx
     assert type(to_networkx(document_batch()[3])) is nx.Graph
-
-
-def test_a_graph_that_was_never_drawn_says_so():
-    graph = document_batch(lengths=(40,))[0]
-    del graph.edge_index, graph.edge_weight
-    with pytest.raises(InputError, match="build it with GraphBuilder"):
-        to_networkx(graph)
 
 
 @pytest.mark.parametrize("place", range(4))

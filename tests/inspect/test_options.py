@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 
 from tales import write_collection
 from test_main import QUERY, page, run, world  # noqa: F401
@@ -93,11 +92,3 @@ def test_the_page_marks_the_evidence_of_a_query_of_the_collection(world, tmp_pat
     run("--collection", "told", "--document", "d1", "--backbone", world)
     assert page()["evidence"] == [1, 3]
     assert re.fullmatch(r"w2 w3", " ".join(page()["words"][1:3]))
-
-
-def test_the_current_folder_is_looked_through_for_own_classes_alone(tmp_path, monkeypatch):
-    (tmp_path / "mine_here.py").write_text("from socialgraph.partition import Windows\nclass Mine(Windows): pass\n")
-    monkeypatch.chdir(tmp_path)
-    before = sys.path.copy()
-    assert partition("mine_here.Mine", 3).k == 3
-    assert sys.path == before

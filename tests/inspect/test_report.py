@@ -131,12 +131,6 @@ def test_shares_are_the_parts_of_the_weighted_mean():
     assert nobody["static_centrality"].max() == 0
 
 
-@pytest.mark.parametrize("length", [0, 1, 2])
-def test_short_documents_have_a_page(length):
-    graph, edges = one(length)
-    assert len(embedded(report(graph, ["a"] * length, "", edges))["words"]) == length
-
-
 def test_weights_above_one_keep_their_size():
     graph = one()[0]
     graph.edge_weight = graph.edge_weight * 100

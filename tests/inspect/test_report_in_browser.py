@@ -175,8 +175,8 @@ def test_a_long_document_is_light_and_answers_at_once(load):
     assert f"{len(friends_of(graph, 1000))} friends" in tab.locator("#about").text_content()
 
 
-@pytest.mark.parametrize("length", [0, 1])
-def test_empty_documents_open(load, length):
+@pytest.mark.parametrize("length", [0, 1, 2])
+def test_short_documents_open(load, length):
     graph, edges = one(length)
     tab = load(report(graph, ["a"] * length, "a query", edges))
     assert tab.locator(".text .piece").count() == length

@@ -57,23 +57,6 @@ def likelihood(query, documents, mu):
     return scores
 
 
-def test_five_documents_by_hand():
-    texts = {
-        "d1": "apple apple banana", "d2": "apple cherry", "d3": "banana cherry cherry grape", "d4": "grape",
-        "d5": "apple banana cherry grape plum",
-    }  # fmt: skip
-    corpus = {name: Document(name, text) for name, text in texts.items()}
-    # 15 words, mean length 3. idf(apple) = ln(12 / 7) = 0.53900, idf(plum) = ln(4) = 1.38629;
-    # k1 (1 - b + b l / 3) = 1.2, 0.9, 1.8 of d1, d2, d5
-    run = BM25(k1=1.2, b=0.75).fit(corpus).retrieve({"q": "apple plum"})["q"]
-    assert list(run) == ["d5", "d1", "d2"]
-    assert run == pytest.approx({"d5": 1.92529 / 2.8, "d1": 0.53900 * 2 / 3.2, "d2": 0.53900 / 1.9}, abs=1e-4)
-    # p(apple) = 4 / 15, p(plum) = 1 / 15; with mu = 15: 6/18 1/18, 5/17 1/17, 5/20 2/20
-    run = QueryLikelihood(mu=15).fit(corpus).retrieve({"q": "apple plum"})["q"]
-    assert list(run) == ["d5", "d1", "d2"]
-    assert run == pytest.approx({"d5": -np.log(40), "d1": -np.log(54), "d2": -np.log(57.8)}, abs=1e-4)
-
-
 @pytest.mark.parametrize("retriever", RETRIEVERS, ids=repr)
 @pytest.mark.parametrize("query", ["apple", "quince plum", "banana banana peach unheard", "apple lemon"])
 def test_scores_are_the_formulas(retriever, query):
@@ -114,14 +97,6 @@ def test_words_are_stemmed_lowered_and_stopped():
     for retriever in (BM25(), QueryLikelihood()):
         run = retriever.fit(corpus).retrieve({"q1": "dog runs", "q2": "title"})
         assert {query_id: list(scores) for query_id, scores in run.items()} == {"q1": ["a"], "q2": ["a"]}
-
-
-@pytest.mark.parametrize("retriever", RETRIEVERS[::2], ids=repr)
-def test_queries_that_match_nothing_are_counted(retriever):
-    retriever.fit(documents())
-    with pytest.warns(UserWarning, match="3 queries match no document: q1, q2, q3"):
-        run = retriever.retrieve({"q0": "apple", "q1": "unheard", "q2": "", "q3": "of the"})
-    assert list(run) == ["q0"]
 
 
 def test_bad_options_and_corpora():
@@ -187,9 +162,9 @@ def fruit(queries):
     return Collection("fruit", documents(), {"test": Split(queries, qrels)})
 
 
-@pytest.mark.parametrize("retriever", [BM25(), QueryLikelihood()], ids=repr)
+@pytest.mark.parametrize("retriever", RETRIEVERS[::2], ids=repr)
 def test_queries_without_a_match_are_counted_once_and_measured_as_zero(retriever):
-    with pytest.warns(UserWarning, match="5 queries match no document") as told:
+    with pytest.warns(UserWarning, match="5 queries match no document: stop words, points, emoji, ") as told:
         found = retrieve_candidates(fruit({**WORDLESS, "good": "apple"}), retriever)["test"]
     assert len(told) == 1
     assert list(found.candidates) == ["good"]

@@ -2,13 +2,12 @@
 
 import copy
 import json
-import math
 import shutil
-from contextlib import contextmanager
 
 import pytest
 import torch
 from full_disk import files_no_larger_than
+from power_cut import PowerCut, counted
 from tales import builder_of, random_texts
 
 from socialgraph.data import Document, TermStatistics, Tokens
@@ -40,27 +39,6 @@ def model(tiny_bert):
 @pytest.fixture
 def candidates(builder):
     return {query_id: dict.fromkeys(builder.documents, 1.0) for query_id in QUERIES}
-
-
-class PowerCut(Exception):
-    pass
-
-
-@contextmanager
-def counted(model, stop_after=math.inf):
-    """Count the batches that a model scores; at the one after ``stop_after`` everything stops."""
-    calls = []
-
-    def hook(*_):
-        if len(calls) >= stop_after:
-            raise PowerCut
-        calls.append(1)
-
-    handle = model.register_forward_pre_hook(hook)
-    try:
-        yield calls
-    finally:
-        handle.remove()
 
 
 def numbers(folder):
@@ -190,22 +168,13 @@ def test_stored_vectors_are_matched_once(builder, candidates, tmp_path, tiny_ber
     monkeypatch.setattr("socialgraph.ranking.vectors.rerank_stored.QUERIES", 2)
     options = {"token_budget": 90, "progress": False}
     whole = rerank_stored(model, store, builder, QUERIES, candidates, **options)
-    calls, match = [], model.match
-
-    def stopping(*arguments):
-        if len(calls) == 5:
-            raise PowerCut
-        calls.append(1)
-        return match(*arguments)
-
-    monkeypatch.setattr(model, "match", stopping)
-    with pytest.raises(PowerCut):
+    with counted(model, 5, "match"), pytest.raises(PowerCut):
         rerank_stored(model, store, builder, QUERIES, candidates, journal=tmp_path / "journal", **options)
-    calls[:] = [-1] * 10**4
-    found = rerank_stored(model, store, builder, QUERIES, candidates, journal=tmp_path / "journal", **options)
+    with counted(model, method="match") as calls:
+        found = rerank_stored(model, store, builder, QUERIES, candidates, journal=tmp_path / "journal", **options)
     total = len(numbers(tmp_path / "journal"))
     assert found == whole
-    assert len(calls) == 10**4 + total - 5
+    assert len(calls) == total - 5
     assert numbers(tmp_path / "journal") == list(range(total))
     with pytest.raises(InputError, match="other work: work was 're-ranking from stored vectors', is 're-ranking'"):
         rerank(model, builder, QUERIES, candidates, journal=tmp_path / "journal", **options)

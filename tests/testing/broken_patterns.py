@@ -22,33 +22,30 @@ class Good(Pattern):
         return Rule(*documents(graph), near)
 
 
-class Ruled(Good):
+class By(Good):
+    """Has one argument, and prints it."""
+
+    def __init__(self, how) -> None:
+        super().__init__()
+        self.how = how
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(how={self.how})"
+
+
+class Ruled(By):
     """P(i, j) by somebody's rule."""
 
-    def __init__(self, rule) -> None:
-        super().__init__()
-        self.rule = rule
-
-    def __repr__(self) -> str:
-        return f"Ruled(rule={self.rule})"
-
     def forward(self, graph):
-        return Rule(*documents(graph), self.rule)
+        return Rule(*documents(graph), self.how)
 
 
-class Altered(Good):
+class Altered(By):
     """A right affinity, and what somebody makes of it."""
-
-    def __init__(self, alter) -> None:
-        super().__init__()
-        self.alter = alter
-
-    def __repr__(self) -> str:
-        return f"Altered(alter={self.alter})"
 
     def forward(self, graph):
         affinity = super().forward(graph)
-        altered = self.alter(affinity)
+        altered = self.how(affinity)
         return affinity if altered is None else altered
 
 

@@ -1,7 +1,6 @@
 """The folder that is built: lengths, places, candidates and balanced splits, and that the loader reads it."""
 
 import gzip
-import shutil
 from dataclasses import replace
 
 import pytest
@@ -15,14 +14,19 @@ from socialgraph.data.sources.source import Question, bucket, sha1
 from socialgraph.ranking import BM25
 
 
+def build(where, first_stage=None, **options):
+    """Return the folder of six tales."""
+    source, folder = write_fairytale(where / "source"), where / "built"
+    folder.mkdir()
+    recipe = replace(FAIRYTALE, **options)
+    write_folder(recipe, recipe.read(source), source / "LICENSE", folder, first_stage or BM25())
+    return folder
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """Return the folder of six tales, with balanced splits of one question for each bucket."""
-    source = write_fairytale(tmp_path_factory.mktemp("source"))
-    folder = tmp_path_factory.mktemp("built")
-    recipe = replace(FAIRYTALE, balanced={"test": 1})
-    write_folder(recipe, recipe.read(source), source / "LICENSE", folder, BM25())
-    return folder
+    """The tales with balanced splits of one question for each bucket."""
+    return build(tmp_path_factory.mktemp("tales"), balanced={"test": 1})
 
 
 def lines(file):
@@ -105,21 +109,13 @@ def test_only_found_leaves_out_questions_whose_document_is_no_candidate(tmp_path
         def retrieve(self, queries, k=100):
             return {query_id: {f"x{n}": 1.0 for n in range(100)} for query_id in queries}
 
-    source = write_fairytale(tmp_path / "source")
-    recipe = replace(FAIRYTALE, balanced={"test": 9}, only_found=True)
-    (tmp_path / "built").mkdir()
-    write_folder(recipe, recipe.read(source), source / "LICENSE", tmp_path / "built", Blind())
-    assert lines(tmp_path / "built" / "queries.test_bal.tsv") == []
-    assert len(lines(tmp_path / "built" / "queries.test.tsv")) == 8
+    folder = build(tmp_path, Blind(), balanced={"test": 9}, only_found=True)
+    assert lines(folder / "queries.test_bal.tsv") == []
+    assert len(lines(folder / "queries.test.tsv")) == 8
 
 
 def test_the_same_source_gives_the_same_bytes(built, tmp_path):
-    source = write_fairytale(tmp_path / "source")
-    again = tmp_path / "again"
-    again.mkdir()
-    shutil.copyfile(source / "LICENSE", tmp_path / "LICENSE")
-    recipe = replace(FAIRYTALE, balanced={"test": 1})
-    write_folder(recipe, recipe.read(source), tmp_path / "LICENSE", again, BM25())
+    again = build(tmp_path, balanced={"test": 1})
     assert {file.name: file.read_bytes() for file in again.iterdir()} == {
         file.name: file.read_bytes() for file in built.iterdir()
     }

@@ -3,24 +3,21 @@
 import pytest
 import torch
 from safetensors.torch import load_file
-from training_task import OPTIONS, assert_same
+from trained import losses_of, trained
+from training_task import assert_same
 
-from socialgraph.data import Split, TrainingGroups
+from socialgraph.data import Split
 from socialgraph.errors import OptionError
-from socialgraph.nn import Socialformer
-from socialgraph.ranking import Dev, train
+from socialgraph.ranking import Dev
 from socialgraph.ranking.training.checkpoints import checkpoints
 
 
 def fit(task, folder, dev, **changes):
     """Train eight steps with a checkpoint after each; return model and log."""
-    backbone, split, builder = task
     torch.manual_seed(0)
-    model = Socialformer.from_backbone(backbone)
-    groups = TrainingGroups(split, 32, 1)
-    options = {**OPTIONS, "save_strategy": "steps", "save_steps": 1, "logging_steps": 1, **changes}
+    options = {"save_strategy": "steps", "save_steps": 1, **changes}
     options = {name: value for name, value in options.items() if value is not None}
-    return model, train(model, builder, groups, folder, dev=dev, **options)
+    return trained(task, folder, size=32, dev=dev, **options)
 
 
 def measured(log):
@@ -48,7 +45,7 @@ def scripted(split, values, patience=None):
 def test_measuring_changes_no_loss_and_real_measures_lie_in_their_range(task, tmp_path):
     _, alone = fit(task, tmp_path / "alone", None)
     _, looked = fit(task, tmp_path / "looked", Dev(task[1], ["nDCG@10", "RR@10"]))
-    assert [x["loss"] for x in looked if "loss" in x] == [x["loss"] for x in alone if "loss" in x]
+    assert losses_of(looked) == losses_of(alone)
     assert len(measured(looked)) == 8
     assert all(0 <= value <= 1 for value in measured(looked))
     assert len([line for line in looked if "eval_RR@10" in line]) == 8

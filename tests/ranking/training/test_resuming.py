@@ -9,7 +9,8 @@ from contextlib import ExitStack
 import pytest
 import torch
 from full_disk import files_no_larger_than
-from training_task import OPTIONS, Overlap, assert_same
+from trained import losses_of, trained
+from training_task import Overlap, assert_same
 from transformers import TrainingArguments
 
 from socialgraph.data import GroupCollator, TrainingGroups
@@ -17,7 +18,7 @@ from socialgraph.data.files import only_here
 from socialgraph.edges import SocialEdges, StaticDistance
 from socialgraph.errors import CheckpointError, OptionError, OutputError
 from socialgraph.nn import Socialformer
-from socialgraph.ranking import RankingTrainer, train
+from socialgraph.ranking import RankingTrainer
 from socialgraph.ranking.training.checkpoints import checkpoints, last_whole
 from socialgraph.ranking.training.losses.listwise import listwise_cross_entropy
 from socialgraph.ranking.training.trainer import checkpoint_bytes
@@ -25,18 +26,13 @@ from socialgraph.ranking.training.trainer import checkpoint_bytes
 
 def logged(task, folder, **changes):
     """Train four steps with checkpoints after two and four; ``changes`` of the arguments. Return model and log."""
-    backbone, split, builder = task
-    model = changes.pop("model", None) or Socialformer.from_backbone(backbone)
-    negatives = changes.pop("negatives", 1)
-    groups = TrainingGroups(split, changes.pop("size", 16), negatives, changes.pop("draw", 0))
-    options = {**OPTIONS, "save_strategy": "steps", "save_steps": 2, "logging_steps": 1, **changes}
-    return model, train(model, builder, groups, folder, **options)
+    return trained(task, folder, **{"save_strategy": "steps", "save_steps": 2, **changes})
 
 
 def begin(task, folder, **changes):
     """Return model and losses of such a training."""
     model, log = logged(task, folder, **changes)
-    return model, [line["loss"] for line in log if "loss" in line]
+    return model, losses_of(log)
 
 
 def test_a_checkpoint_is_a_saved_model_and_holds_no_pickle(task, tmp_path):
@@ -93,14 +89,10 @@ def test_one_checkpoint_may_be_kept(task, tmp_path):
 
 
 def test_resumes_with_two_rates_to_the_same_weights(task, tmp_path):
-    folder, split, builder = task
-    groups = TrainingGroups(split, size=16, negatives=1)
-    options = {**OPTIONS, "head_learning_rate": 1e-2, "save_strategy": "steps", "save_steps": 2}
     weights = []
     for seed, resume in enumerate((False, str(tmp_path / "checkpoint-2"))):
         torch.manual_seed(seed)  # another head, which the checkpoint has to replace
-        model = Socialformer.from_backbone(folder)
-        train(model, builder, groups, tmp_path, resume=resume, **options)
+        model, _ = begin(task, tmp_path, head_learning_rate=1e-2, resume=resume)
         weights.append(model.state_dict())
     assert_same(*weights)
 

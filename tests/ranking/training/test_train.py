@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from trained import losses_of, trained
 from training_task import OPTIONS, Overlap, assert_same
 from transformers import TrainingArguments
 
@@ -14,30 +15,21 @@ from socialgraph.recipes.stages import enter
 
 
 def test_training_learns_the_task(task, tmp_path):
-    folder, split, builder = task
-    groups = TrainingGroups(split, size=48, negatives=3)
-    model = Socialformer.from_backbone(folder)
-    log = train(model, builder, groups, tmp_path, **{**OPTIONS, "num_train_epochs": 4, "logging_steps": 7})
-    losses = [line["loss"] for line in log if "loss" in line]
+    _, split, builder = task
+    model, log = trained(task, tmp_path, size=48, negatives=3, num_train_epochs=4, logging_steps=7)
+    losses = losses_of(log)
     assert losses[-1] < 0.5 * losses[0]
     run = rerank(model, builder, split.queries, split.candidates, progress=False)
     assert sum(next(iter(scores)) == f"d{q[1:]}" for q, scores in run.items()) >= 6
 
 
 def test_accumulation_equals_one_large_batch(task, tmp_path):
-    folder, split, builder = task
-    groups = TrainingGroups(split, size=4, negatives=3)
     weights = []
     for size, accumulate in ((4, 1), (1, 4)):
         torch.manual_seed(0)
-        model = Socialformer.from_backbone(folder, dropout=0.0)
-        options = {
-            **OPTIONS,
-            "per_device_train_batch_size": size,
-            "gradient_accumulation_steps": accumulate,
-            "optim": "sgd",
-        }
-        train(model, builder, groups, tmp_path, **options)
+        model = Socialformer.from_backbone(task[0], dropout=0.0)
+        steps = {"per_device_train_batch_size": size, "gradient_accumulation_steps": accumulate}
+        trained(task, tmp_path, model, size=4, negatives=3, optim="sgd", **steps)
         weights.append(model.state_dict())
     for name, value in weights[0].items():
         torch.testing.assert_close(value, weights[1][name], atol=1e-6, rtol=1e-4, msg=name)
@@ -45,7 +37,6 @@ def test_accumulation_equals_one_large_batch(task, tmp_path):
 
 def test_workers_change_no_loss(task, tmp_path):
     folder, split, builder = task
-    groups = TrainingGroups(split, size=24, negatives=3)
     builder.edges = SocialEdges([StaticDistance(), DynamicCentrality(folder)])
     logs = []
     for workers in (0, 2):
@@ -54,24 +45,21 @@ def test_workers_change_no_loss(task, tmp_path):
         model = Socialformer.from_backbone(folder)
         # ranked before, as in a run that goes on: what was kept then must be good for training too
         rerank(model, builder, split.queries, split.candidates, progress=False)
-        options = {**OPTIONS, "num_train_epochs": 2, "logging_steps": 1, "dataloader_num_workers": workers}
-        log = train(model, builder, groups, tmp_path, **options)
-        logs.append([line["loss"] for line in log if "loss" in line])
+        options = {"num_train_epochs": 2, "dataloader_num_workers": workers}
+        logs.append(losses_of(trained(task, tmp_path, model, size=24, negatives=3, **options)[1]))
     assert len(logs[0]) == 12
     # a worker has one thread and other batches: BERT's weights, and with them the graphs, differ in their last digits
     assert logs[1] == pytest.approx(logs[0], abs=1e-5)
 
 
 def test_training_again_and_in_workers_repeats_to_the_last_bit(task, tmp_path):
-    folder, split, builder = task
-    groups = TrainingGroups(split, size=16, negatives=3)
-    start = Socialformer.from_backbone(folder).state_dict()
+    start = Socialformer.from_backbone(task[0]).state_dict()
     weights, logs = [], []
     for workers in (0, 0, 2):
-        model = Socialformer.from_backbone(folder)
+        model = Socialformer.from_backbone(task[0])
         model.load_state_dict(start)
-        options = {**OPTIONS, "logging_steps": 1, "num_train_epochs": 2, "dataloader_num_workers": workers}
-        log = train(model, builder, groups, tmp_path, **options)
+        options = {"num_train_epochs": 2, "dataloader_num_workers": workers}
+        _, log = trained(task, tmp_path, model, negatives=3, **options)
         logs.append([(line["loss"], line["grad_norm"]) for line in log if "loss" in line])
         weights.append(model.state_dict())
     assert len(logs[0]) == 8
@@ -108,12 +96,9 @@ def test_groups_come_in_their_order_or_shuffled_by_the_seed(task, tmp_path):
 
 def step(task, folder, model, **options):
     """Train one step of plain gradient descent and return how far each parameter went."""
-    _, split, builder = task
     before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
-    options = {
-        **OPTIONS, "optim": "sgd", "lr_scheduler_type": "constant", "max_grad_norm": 0, "logging_steps": 1, **options,
-    }  # fmt: skip
-    log = train(model, builder, TrainingGroups(split, 4, negatives=3), folder, **options)
+    plain = {"optim": "sgd", "lr_scheduler_type": "constant", "max_grad_norm": 0}
+    _, log = trained(task, folder, model, size=4, negatives=3, **plain, **options)
     moved = {name: parameter.detach() - before[name] for name, parameter in model.named_parameters()}
     return moved, log[0]
 
@@ -175,8 +160,6 @@ def test_a_loss_by_name_or_function_is_the_one_that_is_lowered(task, tmp_path):
         values[name] = step(task, tmp_path, model, loss=loss)[1]["loss"]
     # scores near 0: of four documents log 4, of one log 2
     assert values == pytest.approx({"listwise": 1.386, "binary": 0.693, "own": 7}, abs=0.1)
-    with pytest.raises(OptionError, match="no loss is called 'triplet'"):
-        step(task, tmp_path, model, loss="triplet")
     with pytest.raises(OptionError, match="head_learning_rate must be 0 or more"):
         step(task, tmp_path, model, head_learning_rate=-1.0)
 
@@ -214,6 +197,5 @@ def test_what_is_trained_is_the_stage_that_a_model_is_in(task, tmp_path):
 
 
 def test_unknown_arguments_are_refused(task, tmp_path):
-    folder, split, builder = task
     with pytest.raises(OptionError, match=r"trainer: .*learning_speed"):
-        train(Socialformer.from_backbone(folder), builder, TrainingGroups(split, 4), tmp_path, learning_speed=1)
+        trained(task, tmp_path, learning_speed=1)

@@ -2,6 +2,7 @@
 
 import pytest
 from full_disk import files_no_larger_than
+from power_cut import PowerCut, counted
 from test_rerank_stored import MODELS, builder, model_of  # noqa: F401  (a fixture)
 from tqdm import tqdm
 
@@ -11,24 +12,6 @@ from socialgraph.ranking.vectors import encode as module
 from socialgraph.ranking.vectors.encode import encode_collection
 
 pytestmark = pytest.mark.filterwarnings("ignore:1 documents have no word piece")
-
-
-class PowerCut(Exception):
-    pass
-
-
-def stopping(model, monkeypatch, after):
-    """Let a model encode so many batches, and then everything stops; return what it encoded."""
-    encode, calls = type(model).encode, []
-
-    def failing(graph):
-        if len(calls) == after:
-            raise PowerCut
-        calls.append(graph.document_id)
-        return encode(model, graph)
-
-    monkeypatch.setattr(model, "encode", failing)
-    return calls
 
 
 def contents(folder):
@@ -43,10 +26,9 @@ def test_a_store_is_whole_or_not_there_and_goes_on(builder, tiny_bert, tmp_path,
     encode_collection(model, builder, ids, tmp_path / "undisturbed", **options)
     seen = []
     for after in (0, 2, 1):
-        calls = stopping(model, monkeypatch, after)
-        with pytest.raises(PowerCut):
+        with counted(model, after, "encode") as graphs, pytest.raises(PowerCut):
             encode_collection(model, builder, ids, tmp_path / "out" / "store", **options)
-        seen += calls
+        seen += graphs
         assert [file.name for file in (tmp_path / "out").iterdir()] == ["store.part"]
         with (tmp_path / "out" / "store.part" / "store" / "tokens.npy").open("ab") as file:
             file.write(b"a batch of which half was written")
@@ -57,11 +39,12 @@ def test_a_store_is_whole_or_not_there_and_goes_on(builder, tiny_bert, tmp_path,
     with pytest.raises(InputError, match=r"store.part: the journal is of other work: texts was "):
         encode_collection(model, builder, ids, tmp_path / "out" / "store", **options)
     builder.documents["d9"] = calm
-    calls, bars = stopping(model, monkeypatch, None), []
+    bars = []
     monkeypatch.setattr(module, "tqdm", lambda **about: bars.append(tqdm(**about)) or bars[-1])
-    encode_collection(model, builder, ids, tmp_path / "out" / "store", **{**options, "progress": True})
+    with counted(model, method="encode") as graphs:
+        encode_collection(model, builder, ids, tmp_path / "out" / "store", **{**options, "progress": True})
     assert [(bar.n, bar.total) for bar in bars] == [(len(ids), len(ids))]
-    assert [i for batch in seen + calls for i in batch] == ids  # each document once
+    assert [i for graph in seen + graphs for i in graph.document_id] == ids  # each document once
     assert [file.name for file in (tmp_path / "out").iterdir()] == ["store"]
     assert contents(tmp_path / "out" / "store") == contents(tmp_path / "undisturbed")
     (tmp_path / "out" / "store.part").mkdir()  # killed after the very last step
@@ -73,8 +56,7 @@ def test_a_store_is_whole_or_not_there_and_goes_on(builder, tiny_bert, tmp_path,
 def test_a_store_that_lost_rows_is_not_gone_on_with(builder, tiny_bert, tmp_path, monkeypatch):  # noqa: F811
     monkeypatch.setattr(module, "STEP_SECONDS", 0)
     model = model_of("colbert", tiny_bert[0])
-    stopping(model, monkeypatch, 2)
-    with pytest.raises(PowerCut):
+    with counted(model, 2, "encode"), pytest.raises(PowerCut):
         encode_collection(model, builder, ["d1", "d2", "d3"], tmp_path / "store", 1, progress=False)
     path = tmp_path / "store.part" / "store" / "tokens.npy"
     path.write_bytes(path.read_bytes()[:-1])
@@ -89,7 +71,7 @@ def test_a_disk_that_fills_up_leaves_a_store_to_go_on_with(builder, tiny_bert, t
     told = r"tokens.npy: cannot be written .File too large.; what is finished is kept"
     with files_no_larger_than(20_000), pytest.raises(OutputError, match=told):
         encode_collection(model, builder, ids, tmp_path / "store", 1, progress=False)
-    calls = stopping(model, monkeypatch, None)
-    encode_collection(model, builder, ids, tmp_path / "store", 1, progress=False)
-    assert calls == [["d3"], ["d4"]]
+    with counted(model, method="encode") as graphs:
+        encode_collection(model, builder, ids, tmp_path / "store", 1, progress=False)
+    assert [graph.document_id for graph in graphs] == [["d3"], ["d4"]]
     assert contents(tmp_path / "store") == contents(tmp_path / "undisturbed")
