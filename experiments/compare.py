@@ -24,33 +24,31 @@ def main(config: DictConfig) -> None:
     from lab.plots import quality_and_cost, quality_and_sequences
     from lab.product import baseline_of, compared_rows
     from lab.report import lines_of, write_table
-    from lab.task import Tasks
 
     from socialgraph.data.files import file_name
 
     fixed = own_options(config)
     rows = compared_rows(config.varied, config.beside, fixed)
     baseline, folder = baseline_of(rows, config.baseline), results_folder(config) / file_name(config.name)
-    tasks = Tasks()
     planned = {level: level_runs(config, level, rows, folder) for level in levels_of(config)}
     check_all([run for runs in planned.values() for run in runs])
     finished = {}
     for level, runs in planned.items():
-        if not can_be_read(level, config, runs[0], tasks):
+        if not can_be_read(level, config, runs[0]):
             continue
         for run in runs:  # a mistake shows before hours of training
-            if level == "training" and run.seed == config.seeds[0]:
-                try_graph(run, tasks)
-        execute_all(runs, tasks)
+            if level == "training" and run.config.seed == config.seeds[0]:
+                try_graph(run)
+        execute_all(runs)
         comparison = Comparison(settings_of(config, level), lines_of(runs), to=baseline.name)
         place = folder if level == "training" else folder / level
-        write_table(comparison, runs[0].config, place, "table", sections(level, comparison, runs[0], tasks, place))
+        write_table(comparison, runs[0].config, place, "table", sections(level, comparison, runs[0], place))
         if level == "training":
             write_figure(folder / "quality-and-cost.png", 150, quality_and_cost, comparison)
         else:
             write_figure(place / "quality-and-sequences.png", 130, quality_and_sequences, comparison)
             finished[level] = comparison
-            write_summary(finished, runs[0], tasks, folder)
+            write_summary(finished, runs[0], folder)
 
 
 if __name__ == "__main__":

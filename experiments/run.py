@@ -24,15 +24,14 @@ def main(config: DictConfig) -> None:
     from lab.plan import Row, composed, named_run, typed_for_rows
     from lab.plots import draw_graph
     from lab.report import lines_of, write_table
-    from lab.task import Tasks
 
     from socialgraph.data.files import file_name
     from socialgraph.ranking import processes
 
-    folder, tasks = processes.from_first(Path(HydraConfig.get().runtime.output_dir)), Tasks()
+    folder = processes.from_first(Path(HydraConfig.get().runtime.output_dir))
     write_text(folder / "config.yaml", OmegaConf.to_yaml(config, resolve=True))
     chosen = HydraConfig.get().runtime.choices  # what is typed comes later, and counts
-    typed = [f"edges={chosen.edges}", f"trainer={chosen.trainer}", *typed_for_rows()]
+    typed = [f"edges={chosen.edges}", f"trainer={chosen.trainer}", *typed_for_rows(config)]
     untrained, trained = [], []
     for name, *options in {row.split()[0]: row.split() for row in config.rows}.values():
         learned = composed([*typed, f"recipe={name}", *options], name)
@@ -43,11 +42,11 @@ def main(config: DictConfig) -> None:
         untrained.append(runs[0])
         trained.append(runs[-1])
     check_all([*untrained, *trained])
-    find_training(not_finished(trained), tasks)
+    find_training(not_finished(trained))
     for runs in (untrained, trained) if trained != untrained else (untrained,):
-        execute_all(runs, tasks)
+        execute_all(runs)
         write_table(Comparison(config, lines_of(runs, untrained)), runs[0].config, folder, "table")
-    draw_graph(trained[-1], tasks, folder / "graph.png")
+    draw_graph(trained[-1], folder / "graph.png")
     log.info("done in %.0f s; everything is in %s", time.perf_counter() - STARTED, folder)
 
 

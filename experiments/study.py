@@ -18,16 +18,15 @@ def main(config: DictConfig) -> None:
     from lab.execute import check_all, execute_all, log
     from lab.report import lines_of, write_table
     from lab.study import TimeLeft, study_runs, tables_of
-    from lab.task import Tasks
 
-    runs, tasks = study_runs(config), Tasks()
+    runs = study_runs(config)
     check_all(runs)
-    execute_all(runs, tasks, TimeLeft(runs, config.minutes).is_enough)
+    execute_all(runs, TimeLeft(runs, config.minutes).is_enough)
     left = sum(run.finished() is None for run in runs)
     log.info("%d of %d runs are finished%s", len(runs) - left, len(runs), "; call again for the rest" * (left > 0))
     for (folder, split), some in tables_of(runs).items() if config.tables else ():
         one, comparison = some[0].config, Comparison(config, lines_of(some, split=split))
-        write_table(comparison, one, folder, "study", write_sections(comparison, one, tasks.of(one), split, folder))
+        write_table(comparison, one, folder, "study", write_sections(comparison, one, split, folder))
 
 
 if __name__ == "__main__":

@@ -18,19 +18,18 @@ def main(config: DictConfig) -> None:
     from lab.plan import composed, named_run, results_folder, selected, table_rows, typed_for_rows, with_seed
     from lab.report import lines_of, write_table
     from lab.store import Store
-    from lab.task import Tasks
 
     folder, rows, runs = results_folder(config), table_rows(config), []
-    typed, measured = typed_for_rows(), f"measures={list(config.measures)}"
+    typed = typed_for_rows(config)
     wanted, there = selected(rows, config.rows, config.table.name), Store(folder).rows()
     for row in rows:
         if row in wanted or row.name in there:
-            one = composed([measured, *config.size.overrides, *row.overrides, *typed], row.name)
+            one = composed([*config.size.overrides, *row.overrides, *typed], row.name)
             options = {"folder": folder, "keep_model": config.keep_models}
             runs += [named_run(row, with_seed(one, seed), **options) for seed in config.seeds]
     chosen = [run for run in runs if run.row in wanted]
     check_all(chosen)
-    execute_all(chosen, Tasks())
+    execute_all(chosen)
     write_table(Comparison(config, lines_of(runs)), runs[0].config, folder, config.table.name)
     if config.pack:
         Store(folder).pack()

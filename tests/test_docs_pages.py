@@ -105,7 +105,7 @@ def rows_of(command: str) -> list[str]:
         config = configured("compare", *as_option(typed))
         rows = product_rows(config.varied, [])
         for row in rows:
-            composed([*typed_for_rows(), *row.overrides])
+            composed([*typed_for_rows(config), *row.overrides])
     return [f"{row.label}, {seed}" for row in rows for seed in config.seeds]
 
 
@@ -161,7 +161,7 @@ def test_your_own_model(workplace, budget):
         assert configured("run", *typed).recipe.name == "SoftMaxP"
     with configuration():
         recipe = importlib.import_module("lab.recipe").Recipe(
-            configured("run", *arguments(commands[3], "run.py"), f"model.backbone={budget[3].split('=')[1]}").recipe
+            configured("run", *arguments(commands[3], "run.py"), f"model.backbone={budget[3].split('=')[1]}")
         )
     assert recipe.model().sharpness == 2
 

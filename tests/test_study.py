@@ -23,7 +23,7 @@ def test_every_run_is_something_to_do():
 
 def test_the_core():
     runs = planned("size=gpu", "seeds=[0,1,2]")
-    assert [run.seed for run in runs] == [0] * 9 + [1] * 9 + [2] * 9
+    assert [run.config.seed for run in runs] == [0] * 9 + [1] * 9 + [2] * 9
     rows = [
         "bm25", "firstp", "maxp", "parade", "longformer-global", "bigbird", "socialformer-node", "socialformer-edge",
         "random-edges",

@@ -12,7 +12,7 @@ from omegaconf import DictConfig
 from lab.comparison import Comparison, Line
 from lab.files import write_figure, write_text
 from lab.report import csv_text, markdown_head, markdown_line
-from lab.task import Task, whole_texts
+from lab.task import task_of, whole_texts
 from socialgraph.data import Collection, Tokens
 from socialgraph.data.evidence import read_flags
 from socialgraph.inspect.by_length import Bucket, draw_by_length, measures_by_length
@@ -31,12 +31,12 @@ class Section:
     buckets: list[Bucket]
 
 
-def write_sections(of: Comparison, run: DictConfig, task: Task, split: str, folder: Path) -> str:
+def write_sections(of: Comparison, run: DictConfig, split: str, folder: Path) -> str:
     """Write ``buckets.csv`` and a figure for each property; return the tables as Markdown."""
     if not of.lines:
         return ""
     names, measure, text = unique_names(of.lines), of.measures[0], [""]
-    sections = sections_of(of, run, task, split, names)
+    sections = sections_of(of, run, split, names)
     for section in sections:
         text += [f"## {section.title}: {measure}", ""]
         text += markdown_head(["Model", *(f"{bucket.name} ({len(bucket.queries)})" for bucket in section.buckets)])
@@ -68,12 +68,12 @@ def unique_names(lines: Sequence[Line]) -> dict[str, str]:
     }
 
 
-def sections_of(of: Comparison, run: DictConfig, task: Task, split: str, names: dict[str, str]) -> list[Section]:
+def sections_of(of: Comparison, run: DictConfig, split: str, names: dict[str, str]) -> list[Section]:
     """Return the first measure by length, by where the evidence starts, and by whether the question is anchored."""
     measured = {names[line.row.name]: line.measures()[of.measures[0]] for line in of.lines}
-    queries = list(next(iter(measured.values())))
+    queries, task = list(next(iter(measured.values()))), task_of(run)
     relevant = {query: task.collection[split].relevant(query) for query in queries}
-    evidence, flags = task.evidence(run.data), read_flags(run.data.get("path", "."))
+    evidence, flags = task.evidence, read_flags(task.folder)
     starts = {q: evidence[q].start for q in queries if q in evidence and evidence[q].document_id in relevant[q]}
     lengths = lengths_of(relevant, task.collection, whole_texts(task.collection, of.config.backbone))
     anchored = {query: int(flags[query]) for query in queries if query in flags}

@@ -10,8 +10,8 @@ from typing import Any
 
 import scipy.stats
 
-from lab.comparison import Comparison, Line, can_be_tested
-from socialgraph.ranking import TTest, paired_t_test
+from lab.comparison import Comparison, Line, tested
+from socialgraph.ranking import TTest
 from socialgraph.recipes.stages import steps_taken
 
 #: chance with which a difference that is there should be seen
@@ -113,10 +113,8 @@ def power_columns(of: Comparison) -> list[Column]:
     """Return the smallest difference of the first measure that would be seen, and how many queries 0.05 would take."""
 
     def least(test: TTest) -> float:
-        # the interval is the t quantile wide; another 0.84 standard errors make it seen in four cases of five
-        wide = (test.interval[1] - test.interval[0]) / 2
-        amount = len(set(of.clusters.values())) if of.clusters else test.queries
-        return wide * (1 + scipy.stats.norm.ppf(POWER) / scipy.stats.t.ppf(0.975, amount - 1))
+        # half an interval away it is told from 0; another 0.84 standard errors make it seen in four cases of five
+        return (test.interval[1] - test.interval[0]) / 2 + scipy.stats.norm.ppf(POWER) * test.error
 
     def needed(test: TTest) -> int | None:
         smallest = least(test)
@@ -130,9 +128,8 @@ def own_interval_columns(of: Comparison) -> list[Column]:
 
     def interval(line: Line) -> tuple[float, float] | None:
         values = line.measures()[of.measures[0]]
-        if not can_be_tested(values, of.clusters):
-            return None
-        return paired_t_test(values, dict.fromkeys(values, 0.0), of.clusters).interval
+        test = tested(values, dict.fromkeys(values, 0.0), of.clusters)
+        return test and test.interval
 
     return [Column(f"95 % of {of.measures[0]}", interval, from_to)]
 

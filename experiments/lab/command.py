@@ -14,7 +14,7 @@ import hydra
 
 from lab.mistakes import not_begun, one_line_errors, shown_error
 from lab.options.commands import check_command
-from lab.options.page import register_help
+from lab.options.help import register_help
 from lab.overrides import spelled_out
 from socialgraph.errors import no_scripting_warning, nobody_reads
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from statistics import fmean, stdev
@@ -94,9 +94,11 @@ def mixed(run: dict[str, Any]) -> dict[str, Values] | None:
     return run["interpolated"]["measures"][run["config"]["data"]["splits"]["test"]]
 
 
-def can_be_tested(queries: Iterable[str], clusters: Mapping[str, str] | None) -> bool:
-    """Tell whether there are two queries or more, and of two clusters where they have some: a t-test needs them."""
-    return len({clusters[query] if clusters else query for query in queries}) > 1
+def tested(first: Values, second: Values, clusters: Mapping[str, str] | None) -> TTest | None:
+    """Return a paired t-test over queries; None for fewer than two, or two clusters where they have some."""
+    if len({clusters[query] if clusters else query for query in first}) < 2:
+        return None
+    return paired_t_test(first, second, clusters)
 
 
 class Comparison:
@@ -113,22 +115,22 @@ class Comparison:
         self.by_name = {line.row.name: line for line in lines}
         wanted = [to] if to else list(config.report.significance.to)
         self.to = next((name for name in wanted if name in self.by_name), wanted[0])
-        self._p_values = cache(self._tested)
+        self._p_values = cache(self._adjusted)
 
     @property
     def clusters(self) -> dict[str, str] | None:
         """Query -> what makes it dependent on others, where the runs say so."""
         return self.lines[0].seeds[0].get("clusters") if self.lines else None
 
-    def gain(self, line: Line) -> TTest | None:
-        """Return a line's difference from the reference in the first measure.
+    def gain(self, line: Line, measure: str | None = None, kind: str = "alone") -> TTest | None:
+        """Return a line's difference from the reference in a measure, the first one for None.
 
-        None for the reference, or where nothing can be tested.
+        None for the reference, where there is no such run, or where nothing can be tested.
         """
-        first, theirs = self.measures[0], self.by_name.get(self.to)
-        if theirs is None or theirs is line or not can_be_tested(line.measures()[first], self.clusters):
+        name, mine, theirs = measure or self.measures[0], line.measures(kind), self.by_name.get(self.to)
+        if theirs is None or theirs is line or not mine:
             return None
-        return paired_t_test(line.measures()[first], theirs.measures()[first], self.clusters)
+        return tested(mine[name], theirs.measures()[name], self.clusters)
 
     def label(self, name: str) -> str:
         """Return what a row is called."""
@@ -141,17 +143,10 @@ class Comparison:
         """
         return self._p_values(measure, kind).get(line.row.name)
 
-    def _tested(self, measure: str, kind: str) -> dict[str, float]:
-        if self.to not in self.by_name:
-            return {}
-        theirs = self.by_name[self.to].measures()[measure]
-        others = {name: line.measures(kind) for name, line in self.by_name.items() if name != self.to}
-        others = {name: values for name, values in others.items() if values}
-        clusters = self.clusters
-        if not others or not can_be_tested(theirs, clusters):
-            return {}
-        p_values = holm([paired_t_test(values[measure], theirs, clusters).p_value for values in others.values()])
-        return dict(zip(others, p_values, strict=True))
+    def _adjusted(self, measure: str, kind: str) -> dict[str, float]:
+        gains = {name: self.gain(line, measure, kind) for name, line in self.by_name.items()}
+        p_values = {name: gain.p_value for name, gain in gains.items() if gain is not None}
+        return dict(zip(p_values, holm(list(p_values.values())), strict=True))
 
     def is_marked(self, line: Line, measure: str, kind: str = "alone") -> bool:
         """Return whether a line differs from the reference by more than chance, in a measure that is tested."""

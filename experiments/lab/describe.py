@@ -15,7 +15,7 @@ from tqdm import tqdm
 
 from lab.plan import Run
 from lab.recipe import Recipe
-from lab.task import Tasks
+from lab.task import task_of
 from socialgraph.data import GraphBuilder, Split, WeightCache
 from socialgraph.data.batches import batches
 from socialgraph.data.collection import hash_fraction
@@ -43,12 +43,12 @@ def describe_graphs(config: DictConfig, builder: GraphBuilder, split: Split, amo
     return {"statistics": statistics, "graph_seconds_per_document": seconds}
 
 
-def try_graph(run: Run, tasks: Tasks) -> None:
+def try_graph(run: Run) -> None:
     """Build one graph of a run that is not finished."""
-    recipe = Recipe(run.config.recipe)
+    recipe = Recipe(run.config)
     if run.finished() is None and not recipe.is_first_stage:
-        task = tasks.of(run.config)
-        recipe.builder(run.config, task)(sampled_pairs(task.test, 1))
+        task = task_of(run.config)
+        recipe.builder(task)(sampled_pairs(task.test, 1))
 
 
 def sampled_pairs(split: Split, amount: int) -> list[Pair]:

@@ -11,7 +11,7 @@ import argparse
 from collections.abc import Mapping
 from statistics import fmean
 
-from lab.comparison import can_be_tested, mixed, per_query
+from lab.comparison import mixed, per_query, tested
 from lab.report import markdown_head, markdown_line
 from lab.store import Store
 from socialgraph.data.evidence import read_evidence
@@ -39,8 +39,7 @@ def table(chosen: argparse.Namespace) -> str:
             raise InputError(f"{chosen.evidence} has no evidence of any query of {chosen.row}: is it the collection?")
         for bucket in measures_by_length({chosen.row: inside}, place, chosen.bounds):
             pair = [{query: values[query] for query in bucket.queries} for values in (first, second)]
-            test = paired_t_test(*pair, document) if can_be_tested(bucket.queries, document) else None
-            lines.append(line(f"evidence {bucket.name}", *pair, test))
+            lines.append(line(f"evidence {bucket.name}", *pair, tested(*pair, document)))
     return "\n".join(lines)
 
 

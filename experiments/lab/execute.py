@@ -27,9 +27,8 @@ from lab.outcome import Outcome, Ranked
 from lab.plan import Run, by_row
 from lab.recipe import Recipe, check_own_classes, check_training, device, rerank, train
 from lab.store import Store
-from lab.task import Task, Tasks, made, rank_by_first_stage
+from lab.task import Task, made, rank_by_first_stage, task_of
 from lab.unfinished import Unfinished, locked
-from socialgraph import ranking
 from socialgraph.data import TrainingGroups, WeightCache
 from socialgraph.data.files import file_name
 from socialgraph.errors import OutputError, counted
@@ -41,7 +40,7 @@ log = logging.getLogger("socialgraph")
 LEVELS = {"evidence": evidence.look, "reading": reading.read}
 
 
-def execute_all(runs: Sequence[Run], tasks: Tasks, may_begin: Callable[[Run], bool] = lambda run: True) -> None:
+def execute_all(runs: Sequence[Run], may_begin: Callable[[Run], bool] = lambda run: True) -> None:
     """Execute the runs that are not finished.
 
     One after the other, or as ``hydra/launcher=`` says: joblib, submitit_local, submitit_slurm. What another process
@@ -49,7 +48,6 @@ def execute_all(runs: Sequence[Run], tasks: Tasks, may_begin: Callable[[Run], bo
 
     Args:
         runs: all that are wanted.
-        tasks: the collections that are loaded.
         may_begin: is asked before each run that is executed here.
 
     Raises:
@@ -60,13 +58,13 @@ def execute_all(runs: Sequence[Run], tasks: Tasks, may_begin: Callable[[Run], bo
     if launcher is not None and not launcher._target_.endswith("BasicLauncher"):
         launch(waiting)
         return
-    find_training(waiting, tasks)
+    find_training(waiting)
     for place, run in enumerate(waiting, 1):
         if may_begin(run):
-            execute(run, tasks, f"[{place}/{len(waiting)}] ")
+            execute(run, f"[{place}/{len(waiting)}] ")
 
 
-def find_training(runs: Sequence[Run], tasks: Tasks) -> None:
+def find_training(runs: Sequence[Run]) -> None:
     """Look up what runs will learn from, so that a split that is not there shows before the first one is executed.
 
     Raises:
@@ -74,7 +72,7 @@ def find_training(runs: Sequence[Run], tasks: Tasks) -> None:
     """
     for run in runs:
         if run.kind not in LEVELS and learns(run.config):
-            _ = tasks.of(run.config).train
+            _ = task_of(run.config).train
 
 
 def not_finished(runs: Sequence[Run]) -> list[Run]:
@@ -94,11 +92,11 @@ def check_all(runs: Sequence[Run]) -> None:
     """
     for some in by_row(not_finished(runs)).values():
         run = next((run for run in some if run.kind not in LEVELS), some[0])
-        recipe = Recipe(run.config.recipe)
+        recipe = Recipe(run.config)
         check_parts(OmegaConf.to_container(run.config.data, resolve=True), "data")
         check_own_classes(recipe)
         if not recipe.is_first_stage and run.kind not in LEVELS:
-            check_training(recipe, run.config)
+            check_training(recipe)
 
 
 def launch(runs: Sequence[Run]) -> None:
@@ -121,10 +119,10 @@ def launch(runs: Sequence[Run]) -> None:
 def execute_job(runs: Sequence[Run], config: DictConfig) -> None:
     """Execute the run that a launcher has chosen for this process."""
     with logged():
-        execute(runs[HydraConfig.get().job.num], Tasks())
+        execute(runs[HydraConfig.get().job.num])
 
 
-def execute(run: Run, tasks: Tasks, prefix: str = "") -> None:
+def execute(run: Run, prefix: str = "") -> None:
     """Execute a run, or go on with it where it was killed; unless it is finished, or another process is at it."""
     folder = run.folder / ".unfinished" / run.name
     with locked(folder) as is_mine:
@@ -137,33 +135,37 @@ def execute(run: Run, tasks: Tasks, prefix: str = "") -> None:
             if reason != "new":
                 log.info("%s%s: %s; again", prefix, run.name, reason)
             with unfinished.kept_if_begun():
-                outcome = LEVELS[run.kind](run, tasks) if run.kind in LEVELS else carry_out(run, tasks, unfinished)
+                outcome = carry_out(run, unfinished)
             for split, folder in run.folders.items():
-                value = outcome.value(split, tasks.of(run.config), run.config) | {"config": run.identities[split]}
+                value = outcome.value(split, task_of(run.config)) | {"config": run.identities[split]}
                 Store(folder).write(run.name, outcome.tests[split].ranking, value)
             log.info("%s%s: %s", prefix, run.name, outcome.summary())
         unfinished.remove()
 
 
-def carry_out(run: Run, tasks: Tasks, unfinished: Unfinished) -> Outcome:
+def carry_out(run: Run, unfinished: Unfinished) -> Outcome:
     """Turn a run into its outcome."""
-    config, task = run.config, tasks.of(run.config)
+    config, task = run.config, task_of(run.config)
     began = time.perf_counter()
     set_seed(config.seed)  # for edges and circles that are born at random
-    recipe = Recipe(config.recipe)
-    outcome = rank_first_stage(recipe, task) if recipe.is_first_stage else train_and_rank(run, recipe, task, unfinished)
-    for split, ranked in ((task.dev, outcome.dev), *((task.tests[name], outcome.tests[name]) for name in task.tests)):
-        if split.queries:  # of dev there may be none
-            ranked.measures = ranking.evaluate(split.qrels, ranked.ranking, list(config.measures)).per_query
+    recipe = Recipe(config)
+    if run.kind in LEVELS:
+        outcome = LEVELS[run.kind](run, recipe, task)
+    elif recipe.is_first_stage:
+        outcome = rank_first_stage(recipe, task)
+    else:
+        outcome = train_and_rank(run, recipe, task, unfinished)
     outcome.seconds = time.perf_counter() - began
     return outcome
 
 
 def rank_first_stage(recipe: Recipe, task: Task) -> Outcome:
     """Rank the same candidates as all other rows, by a first stage's scores."""
-    retriever = made(recipe.config.first_stage, "recipe.first_stage", Retriever).fit(task.collection.documents)
+    config = recipe.config
+    retriever = made(config.recipe.first_stage, "recipe.first_stage", Retriever).fit(task.collection.documents)
     dev, *tests = (
-        Ranked(rank_by_first_stage(retriever, task.collection, split)) for split in (task.dev, *task.tests.values())
+        Ranked.of(split, rank_by_first_stage(retriever, task.collection, split), list(config.measures))
+        for split in (task.dev, *task.tests.values())
     )
     return Outcome(recipe.name, dict(zip(task.tests, tests, strict=True)), dev)
 
@@ -173,7 +175,7 @@ def train_and_rank(run: Run, recipe: Recipe, task: Task, unfinished: Unfinished)
     config = run.config
     processes.count()  # under torchrun this gives each process its GPU
     memory = PeakMemory()
-    builder = recipe.builder(config, task, WeightCache(folder=run.weights) if run.weights else None)
+    builder = recipe.builder(task, WeightCache(folder=run.weights) if run.weights else None)
     set_seed(config.seed)
     model = recipe.model().to(device())
     if config.trainer.compile:
@@ -184,7 +186,7 @@ def train_and_rank(run: Run, recipe: Recipe, task: Task, unfinished: Unfinished)
         training = unfinished.trained(model, lambda: train(config, model, builder, groups, unfinished.training))
         log.info("%s: trained on %s in %.0f s", recipe.name, counted(len(groups), "group"), training.seconds)
         if run.keep_model:
-            ranker = recipe.ranker(config, model, builder, groups, task, training.log)
+            ranker = recipe.ranker(model, builder, groups, task, training.log)
             unfinished.keep_model(ranker, run.folder / "models" / file_name(run.name))
     dev_name, ranked = str(config.data.splits.dev), {}
     for split, queries in {dev_name: task.dev, **task.tests}.items():

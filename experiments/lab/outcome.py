@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import Any
-
-from omegaconf import DictConfig
+from typing import Any, Self
 
 from lab.task import Task
 from lab.unfinished import Training
 from socialgraph import ranking
+from socialgraph.data import Split
 from socialgraph.data.collection import Run as Ranking
 
 
@@ -21,6 +21,12 @@ class Ranked:
     ranking: Ranking
     seconds: float | None = None  # for each document
     measures: dict[str, dict[str, float]] = field(default_factory=dict)  # measure -> query -> value
+
+    @classmethod
+    def of(cls, split: Split, ranked: Ranking, measures: Sequence[str], seconds: float | None = None) -> Self:
+        """Return a split's ranking with its measures; a split without queries, as dev may be, has none."""
+        found = ranking.evaluate(split.qrels, ranked, measures).per_query if split.queries else {}
+        return cls(ranked, seconds, found)
 
 
 @dataclass
@@ -36,7 +42,7 @@ class Outcome:
     seconds: float = 0.0  # in all
     also: dict[str, Any] = field(default_factory=dict)  # what else is stored
 
-    def value(self, split: str, task: Task, config: DictConfig) -> dict[str, Any]:
+    def value(self, split: str, task: Task) -> dict[str, Any]:
         """Return what is stored of a test split, but for what it depends on."""
         test, training = self.tests[split], self.training or Training([], 0.0)
         mixes = self.dev is not None and self.parameters is not None  # a first stage is not mixed with itself
@@ -45,7 +51,7 @@ class Outcome:
             "collection": task.collection.name,
             "measures": test.measures,
             "dev_measures": means(self.dev.measures) if self.dev else {},
-            "interpolated": self.interpolated(self.dev, split, task, config) if mixes else None,
+            "interpolated": self.interpolated(self.dev, split, task) if mixes else None,
             "seconds_per_document": test.seconds,
             "training_seconds": training.seconds if self.training else None,
             "parameters": self.parameters,
@@ -55,12 +61,12 @@ class Outcome:
             **self.also,
         }
 
-    def interpolated(self, dev: Ranked, split: str, task: Task, config: DictConfig) -> dict[str, Any]:
+    def interpolated(self, dev: Ranked, split: str, task: Task) -> dict[str, Any]:
         """Return the mixture with the first stage: its weight and its measures.
 
         The weight is the one that is best on dev by the first measure, or a half where no query of dev is ranked.
         """
-        measures, weight = list(config.measures), 0.5
+        measures, weight = list(self.tests[split].measures), 0.5
         if task.dev.queries:
             weight = ranking.choose_weight(task.dev.candidates or {}, dev.ranking, task.dev.qrels, measures[0])
         mixed = ranking.interpolate(task.tests[split].candidates or {}, self.tests[split].ranking, weight)

@@ -47,10 +47,9 @@ class Row:
 
 @dataclass
 class Run:
-    """A row on a task with a seed."""
+    """A row on a task with a seed, both in its configuration."""
 
     row: Row
-    seed: int
     config: DictConfig  # of conf/config.yaml
     folders: dict[str, Path]  # test split -> folder of the store
     identities: dict[str, dict[str, Any]]  # test split -> all that the result depends on
@@ -62,7 +61,7 @@ class Run:
     @property
     def name(self) -> str:
         """What its files are called."""
-        name = f"{self.row.name}{'-' if self.kind else ''}{self.kind}.{self.seed}"
+        name = f"{self.row.name}{'-' if self.kind else ''}{self.kind}.{self.config.seed}"
         return file_name(name, also=",=")  # a row may be called partition=edge,partition.k=2
 
     @property
@@ -92,23 +91,20 @@ def by_row(runs: Iterable[Run]) -> dict[Row, list[Run]]:
     return rows
 
 
-def named_run(
-    row: Row, config: DictConfig, folder: Path, depends_on: dict[str, Any] | None = None, **options: Any
-) -> Run:
+def named_run(row: Row, config: DictConfig, folder: Path, **options: Any) -> Run:
     """Return the run of a row whose results lie in one folder.
 
     Args:
         row: the row.
         config: of the run.
         folder: of the store.
-        depends_on: what the result depends on; None: see :func:`identity`.
         options: others of a run.
 
     Raises:
         OptionError: several test splits, which a study alone takes.
     """
     split = test_split(config.data)
-    return Run(row, config.seed, config, {split: folder}, {split: depends_on or identity(config)}, **options)
+    return Run(row, config, {split: folder}, {split: identity(config)}, **options)
 
 
 def results_folder(config: DictConfig) -> Path:
@@ -229,10 +225,11 @@ def with_seed(config: DictConfig, seed: int) -> DictConfig:
     return seeded
 
 
-def typed_for_rows() -> list[str]:
-    """Return those of the overrides that the user has typed which go to every row: all that a run itself takes."""
+def typed_for_rows(config: DictConfig) -> list[str]:
+    """Return the overrides that go to every row: a command's measures, and all that is typed and a run itself takes."""
     known = compose("config")
-    return [one for one in HydraConfig.get().overrides.task if subject(one).split(".")[0].split("@")[0] in known]
+    typed = [one for one in HydraConfig.get().overrides.task if subject(one).split(".")[0].split("@")[0] in known]
+    return [*typed, f"measures={list(config.measures)}"]
 
 
 def own_options(config: DictConfig) -> list[str]:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from scipy.optimize import isotonic_regression
 
@@ -16,7 +15,7 @@ from lab.files import write_figure
 from lab.plan import Run
 from lab.product import label_of
 from lab.recipe import Recipe
-from lab.task import Tasks
+from lab.task import task_of
 from socialgraph.inspect import draw
 from socialgraph.ranking import processes
 
@@ -26,16 +25,16 @@ POINT, REFERENCE = CURVES[:2]
 MARKERS, MARKS = "os^Dv", "*PX"
 
 
-def draw_graph(run: Run, tasks: Tasks, path: Path) -> None:
+def draw_graph(run: Run, path: Path) -> None:
     """Draw the graph of the first test query's best relevant document, or of its first candidate.
 
     Nothing is drawn of a system without circles.
     """
     if run.config.recipe.circles is None or not processes.is_first():
         return
-    task = tasks.of(run.config)
+    task = task_of(run.config)
     test = task.test
-    builder = Recipe(run.config.recipe).builder(run.config, task)
+    builder = Recipe(run.config).builder(task)
     builder.keep_edges = True  # a picture shows them
     query_id, scores = next(iter((test.candidates or {}).items()))
     relevant = [document for document in scores if document in test.relevant(query_id)]
@@ -54,7 +53,6 @@ def quality_and_cost(of: Comparison) -> Figure:
     measure, lines = of.measures[0], [line for line in of.lines if line.cost("seconds_per_document") is not None]
     quality = {line.row.name: cast(float, line.mean(measure)) for line in lines}
     figure = Figure(figsize=(8, max(4.0, 0.24 * len(lines) + 1.2)), facecolor="white", layout="constrained")
-    FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     for line in lines:
         is_reference = line.row.name == of.to
@@ -112,7 +110,6 @@ def quality_and_sequences(of: Comparison) -> Figure | None:
     measures = [name for name in of.measures if name not in ("sequences", "words")]
     wide, high = min(2, len(measures)), (len(measures) + 1) // 2
     figure = Figure(figsize=(4.6 * wide, 3.2 * high + 0.6), facecolor="white", layout="constrained")
-    FigureCanvasAgg(figure)
     for axes, measure in zip(figure.subplots(high, wide, sharex=True, squeeze=False).flat, measures, strict=False):
         for number, (name, lines) in enumerate(strategies.items()):
             points = sorted((cast(float, line.mean("sequences")), cast(float, line.mean(measure))) for line in lines)

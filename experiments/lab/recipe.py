@@ -33,18 +33,22 @@ from socialgraph.testing.documents import hard_documents
 
 
 class Recipe:
-    """A recipe with its edges and circles made, so that a mistake there shows at once."""
+    """A run's recipe with its edges and circles made, so that a mistake there shows at once.
+
+    Args:
+        config: of the run.
+    """
 
     def __init__(self, config: DictConfig) -> None:
-        self.config = config
-        values: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]
-        self.typed = {name: typed_as(config, name) for name in (*PARTS, "model", "first_stage")}
+        self.config, recipe = config, config.recipe
+        values: dict[str, Any] = OmegaConf.to_container(recipe, resolve=True)  # type: ignore[assignment]
+        self.typed = {name: typed_as(recipe, name) for name in (*PARTS, "model", "first_stage")}
         for name, option in self.typed.items():
             check_parts(values[name], option)
-        self.values = {**values, **merged(config)}
+        self.values = {**values, **merged(recipe)}
         self.parts = Parts.of(self.values, typed=self.typed)
         kind = type(self.parts.circles).__name__.removesuffix("Circles").lower()  # "edge" for EdgeCircles, and so on
-        self.name = str(config.name).replace("{circles}", kind)
+        self.name = str(recipe.name).replace("{circles}", kind)
 
     def model(self) -> torch.nn.Module:
         """Return its model, as it is before training.
@@ -57,10 +61,11 @@ class Recipe:
         return build_named(self.values["model"], self.typed["model"])
 
     def ranker(
-        self, config: DictConfig, model: torch.nn.Module, builder: GraphBuilder, groups: TrainingGroups, task: Task,
+        self, model: torch.nn.Module, builder: GraphBuilder, groups: TrainingGroups, task: Task,
         log: list[dict[str, Any]],
     ) -> Ranker:  # fmt: skip
         """Return the trained model with all that it needs to rank texts."""
+        config = self.config
         values = {**self.values, "name": self.name, "query_length": config.query_length, "seed": config.seed}
         arguments = OmegaConf.to_container(config.trainer.arguments) | self.values["training"]["arguments"]
         trained = record(task.collection, groups, self.values["training"]["loss"], arguments, log)
@@ -69,12 +74,13 @@ class Recipe:
     @property
     def is_first_stage(self) -> bool:
         """Whether it has no model: the candidates are ranked by a retriever's scores."""
-        return self.config.first_stage is not None
+        return self.config.recipe.first_stage is not None
 
-    def builder(self, config: DictConfig, task: Task, cache: WeightCache | None = None) -> GraphBuilder:
+    def builder(self, task: Task, cache: WeightCache | None = None) -> GraphBuilder:
         """Return what builds its graphs; its models read no edges."""
-        backbone = self.config.model.get("backbone", config.backbone)  # a model may have word pieces of its own
-        documents, lengths = task.collection.documents, (self.config.document_length, config.query_length)
+        config, recipe = self.config, self.config.recipe
+        backbone = recipe.model.get("backbone", config.backbone)  # a model may have word pieces of its own
+        documents, lengths = task.collection.documents, (recipe.document_length, config.query_length)
         tokens, statistics = read_texts(task.collection, backbone, *lengths)
         options = {"seed": config.seed, "device": device(), "cache": cache, "check": config.check}
         options["first_stage"] = task.collection.first_stage_score
@@ -108,7 +114,7 @@ def check_own_classes(recipe: Recipe) -> None:
             warnings.warn(f"{told}; requires_grad_(False) says that this is meant", stacklevel=2)
 
 
-def check_training(recipe: Recipe, config: DictConfig) -> None:
+def check_training(recipe: Recipe) -> None:
     """Make a run's model and the library's arguments, so that a mistake shows before anything is ranked or trained.
 
     A model from outside the package is tried on hard pairs.
@@ -118,7 +124,7 @@ def check_training(recipe: Recipe, config: DictConfig) -> None:
         OptionError: an option that a class or the library does not take, a model of a kind that cannot be trained and
             saved, or a stage that the model does not have.
     """
-    model = recipe.model()
+    model, config = recipe.model(), recipe.config
     if is_own(model):
         if config.recipe.training is None and isinstance(model, torch.nn.Module):
             model.requires_grad_(False)  # of one that is not trained, no gradients are asked
@@ -206,4 +212,5 @@ def rerank(config: DictConfig, split: Split, model: torch.nn.Module, builder: Gr
             model, builder, split.queries, candidates, token_budget=config.trainer.token_budget, **options
         )
     seconds, pairs = time.perf_counter() - began, sum(map(len, ordered.values()))
-    return Ranked(ordered, seconds / (pairs - known) if pairs > known else None)
+    each = seconds / (pairs - known) if pairs > known else None
+    return Ranked.of(split, ordered, list(config.measures), each)

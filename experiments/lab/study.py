@@ -11,7 +11,6 @@ from pathlib import Path
 from hydra import compose
 from omegaconf import DictConfig
 
-from lab.overrides import subject
 from lab.plan import Row, Run, composed, identity, selected, table_rows, typed_for_rows, with_seed
 from lab.task import test_splits
 from socialgraph.data.files import file_name
@@ -28,7 +27,7 @@ def study_runs(config: DictConfig) -> list[Run]:
         OptionError: no such row.
     """
     rows = selected(paper_rows(config), config.rows, "the study")
-    typed = [one for one in typed_for_rows() if subject(one) != "measures"]  # they are set for all
+    typed = typed_for_rows(config)
     composed_once = [(row, configured(config, data, row, typed)) for data in config.collections for row in rows]
     return [study_run(config, row, with_seed(one, seed)) for seed in config.seeds for row, one in composed_once]
 
@@ -43,7 +42,7 @@ def paper_rows(config: DictConfig) -> list[Row]:
 
 def configured(config: DictConfig, data: str, row: Row, typed: Sequence[str]) -> DictConfig:
     """Return the configuration of a row on a collection, with what the user has typed for all."""
-    placed = [f"data={data}", f"data.splits.test={list(config.tests[data])}", f"measures={list(config.measures)}"]
+    placed = [f"data={data}", f"data.splits.test={list(config.tests[data])}"]
     if config.data_root is not None:
         placed.append(f"data.root={quoted(config.data_root)}")
     return composed([*placed, *config.size.overrides, *row.overrides, *typed], row.name)
@@ -55,7 +54,7 @@ def study_run(config: DictConfig, row: Row, one: DictConfig) -> Run:
     # a first seed has its times in the table: it computes its own [CLS] attention
     weights = Path(config.work) / "weights" if one.seed > 0 else None
     return Run(
-        row, one.seed, one, {split: root / file_name(split) for split in splits},
+        row, one, {split: root / file_name(split) for split in splits},
         {split: identity(one, split) for split in splits}, weights=weights,
     )  # fmt: skip
 

@@ -27,8 +27,8 @@ T = TypeVar("T")
 class Task:
     """What all rows share."""
 
+    data: DictConfig  # what describes it
     collection: Collection
-    train_name: str
     dev: Split
     tests: dict[str, Split]
 
@@ -39,7 +39,7 @@ class Task:
         Raises:
             InputError: there is no such split, which only a training needs.
         """
-        return self.collection[self.train_name]
+        return self.collection[str(self.data.splits.train)]
 
     @property
     def test_name(self) -> str:
@@ -51,20 +51,27 @@ class Task:
         """The first test split."""
         return self.tests[self.test_name]
 
-    def evidence(self, data: DictConfig) -> dict[str, Evidence]:
-        """Return where the evidence of each question stands, as far as it is known."""
-        return evidence_of(data.label, self.collection, data.get("path", "."))
+    @property
+    def folder(self) -> str:
+        """Folder in which evidence and flags of its questions lie, if it has them."""
+        return str(self.data.get("path", "."))
+
+    @property
+    def evidence(self) -> dict[str, Evidence]:
+        """Where the evidence of each question stands, as far as it is known."""
+        return evidence_of(self.data.label, self.collection, self.folder)
 
 
-class Tasks(dict[str, Task]):
-    """The tasks that a command has loaded, by their configuration."""
+#: the tasks that this process has loaded, by their configuration
+_LOADED: dict[str, Task] = {}
 
-    def of(self, config: DictConfig) -> Task:
-        """Return what a configuration ranks; each is loaded once."""
-        key = json.dumps(OmegaConf.to_container(config.data, resolve=True), sort_keys=True)
-        if key not in self:
-            self[key] = load_task(config.data)
-        return self[key]
+
+def task_of(config: DictConfig) -> Task:
+    """Return what a configuration ranks; each task is loaded once."""
+    key = json.dumps(OmegaConf.to_container(config.data, resolve=True))
+    if key not in _LOADED:
+        _LOADED[key] = load_task(config.data)
+    return _LOADED[key]
 
 
 def load_task(data: DictConfig) -> Task:
@@ -92,7 +99,7 @@ def load_task(data: DictConfig) -> Task:
         name: sampled(collection[name], data.queries.test, data.depth, answerable) for name in test_splits(data)
     }  # fmt: skip
     check_splits(data, collection, dev, tests)
-    return Task(collection, str(data.splits.train), dev, tests)
+    return Task(data, collection, dev, tests)
 
 
 def check_splits(data: DictConfig, collection: Collection, dev: Split, tests: dict[str, Split]) -> None:

@@ -92,12 +92,17 @@ class SentenceEncoder(BiEncoder):
             document_ptr=sequences.document_ptr,
         )
 
+    def circle_scores(self, graph: Data) -> Tensor:
+        """Return the cosine of each passage or circle and its document's query, ``[C]``.
+
+        Args:
+            graph: see :meth:`scores`.
+        """
+        return cosines(self.encode_queries(graph), self.encode(graph))
+
     def match(self, query: QueryVectors, passages: PassageVectors, relevance: Tensor | None = None) -> Tensor:
         """Return the score of each document, ``[B]``; without a passage it is -1, the lowest cosine."""
-        mine = query.token[:, 0]
-        vector = passages.token[passages.start.to(passages.token.device)].to(mine.device).float()
-        cosine = (mine[passages.document] * vector).sum(-1)
-        pooled = segment(cosine, passages.document_ptr, reduce=self.readout)
+        pooled = segment(cosines(query, passages), passages.document_ptr, reduce=self.readout)
         return torch.where(passages.document_ptr.diff() > 0, pooled, -1.0)
 
     def vectors(self, sequences: Sequences) -> Tensor:
@@ -107,6 +112,13 @@ class SentenceEncoder(BiEncoder):
         else:  # in float32: a sum of 500 states is too long for half precision
             pooled = segment(self.states(sequences).float(), sequences.ptr, reduce=self.pooling)
         return F.normalize(pooled.float(), dim=-1)
+
+
+def cosines(query: QueryVectors, passages: PassageVectors) -> Tensor:
+    """Return the cosine of each passage and its document's query, ``[C]``."""
+    mine = query.token[:, 0]
+    vector = passages.token[passages.start.to(passages.token.device)].to(mine.device).float()
+    return (mine[passages.document] * vector).sum(-1)
 
 
 def sentence_pooling(backbone: str) -> str:

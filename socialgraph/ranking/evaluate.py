@@ -120,6 +120,7 @@ class TTest:
         p_value: Two-sided.
         queries: How many.
         interval: Bounds of the difference at 95 % confidence.
+        error: Standard error of the difference.
     """
 
     difference: float
@@ -127,6 +128,7 @@ class TTest:
     p_value: float
     queries: int
     interval: tuple[float, float]
+    error: float
 
     def significant(self, level: float = 0.05) -> bool:
         """Whether p is below `level`."""
@@ -170,12 +172,13 @@ def paired_t_test(
     error = math.sqrt(len(sums) / (len(sums) - 1) * float((sums**2).sum())) / len(first)
     if error == 0:
         statistic = math.copysign(math.inf, mean) if mean else 0.0
-        return TTest(mean, statistic, 0.0 if mean else 1.0, len(first), (mean, mean))
+        return TTest(mean, statistic, 0.0 if mean else 1.0, len(first), (mean, mean), error)
     import scipy.stats
 
     law = scipy.stats.t(len(sums) - 1)
     wide = float(law.ppf(0.975)) * error
-    return TTest(mean, mean / error, float(2 * law.sf(abs(mean / error))), len(first), (mean - wide, mean + wide))
+    p_value = float(2 * law.sf(abs(mean / error)))
+    return TTest(mean, mean / error, p_value, len(first), (mean - wide, mean + wide), error)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -18,7 +18,7 @@ from lab.recipe import Recipe
 
 def test_an_error_inside_a_class_is_told_whole(tiny_bert):
     config = composed_from("recipe=maxp", f"model.backbone={tiny_bert[0]}", "+recipe.model.depth=3")
-    for make in (lambda: instantiate(config.recipe.model), Recipe(config.recipe).model):
+    for make in (lambda: instantiate(config.recipe.model), Recipe(config).model):
         with pytest.raises(SystemExit) as stopped, one_line_errors():
             make()
         assert re.match(r"error: .*socialgraph\.nn.*from_backbone.*'depth'", str(stopped.value))

@@ -9,9 +9,10 @@ import pytest
 import scipy.stats
 import torch
 from commands import call, composed_from
+from lab import execute
 from lab.columns import interval_columns, own_interval_columns, power_columns
 from lab.comparison import Comparison, Line
-from lab.levels import evidence, reading
+from lab.levels import reading
 from lab.levels.evidence import measures
 from lab.levels.runs import depends_on, random_reciprocal_rank
 from lab.levels.scores import KeptScores, content
@@ -113,19 +114,20 @@ def test_a_random_order():
         assert random_reciprocal_rank(split(n, relevant), cut) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("level", [evidence, reading])
-def test_what_is_born_at_random_is_so_by_the_seed_alone(level, monkeypatch):
+@pytest.mark.parametrize("kind", [*execute.LEVELS, ""])
+def test_what_is_born_at_random_is_so_by_the_seed_alone(kind, monkeypatch):
     born = []
 
     def made(recipe):
         born.append(torch.rand(3).tolist())
         raise InterruptedError
 
-    monkeypatch.setattr(level, "Recipe", made)
-    run = SimpleNamespace(config=SimpleNamespace(seed=5, recipe=None))
-    for look in (getattr(level, "look", None) or level.read,) * 2:
+    monkeypatch.setattr(execute, "Recipe", made)
+    monkeypatch.setattr(execute, "task_of", lambda config: None)
+    run = SimpleNamespace(config=SimpleNamespace(seed=5, recipe=None), kind=kind)
+    for _ in range(2):
         with pytest.raises(InterruptedError):
-            look(run, SimpleNamespace(of=lambda config: None))
+            execute.carry_out(run, None)
     assert born[0] == born[1]
 
 

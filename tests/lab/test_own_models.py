@@ -43,7 +43,7 @@ class Plain(torch.nn.Module):
 def check(tiny_bert, model, *typed):
     typed = [f"model.backbone={tiny_bert[0]}", f"recipe.model._target_={__name__}.{model}", *typed]
     config = composed_from("recipe=maxp", *typed)
-    check_training(Recipe(config.recipe), config)
+    check_training(Recipe(config))
 
 
 def test_a_broken_model_is_named(tiny_bert):
@@ -69,7 +69,7 @@ def test_options_show_at_once(tiny_bert):
 
 def test_the_classes_of_a_row_are_tried_once(tiny_bert, tmp_path, monkeypatch):
     tried = []
-    monkeypatch.setattr(execute, "check_training", lambda recipe, config: tried.append(recipe.name))
+    monkeypatch.setattr(execute, "check_training", lambda recipe: tried.append(recipe.name))
     typed = ["recipe=maxp", f"model.backbone={tiny_bert[0]}"]
     with configuration():
         as_it_is, learned = (composed([*typed, f"trainer.groups={groups}"]) for groups in (0, 2))

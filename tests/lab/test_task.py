@@ -1,7 +1,8 @@
-"""Which questions of a split are asked."""
+"""What is ranked: each task is loaded once; which questions of a split are asked."""
 
 from itertools import pairwise
 
+from lab import task
 from lab.task import load_task, sampled
 from omegaconf import OmegaConf
 
@@ -44,3 +45,12 @@ def test_the_best_candidates_are_ranked():
     assert list(sampled(split, None, 2).candidates["q"].items()) == [("high", 3.0), ("a", 2.0)]
     assert not sampled(split, None, 3, answerable=True).queries
     assert sampled(split, None, 4, answerable=True).queries
+
+
+def test_a_task_is_loaded_once(monkeypatch):
+    monkeypatch.setattr(task, "_LOADED", {})
+    monkeypatch.setattr(task, "load_task", lambda data: [data.depth])
+    same, other = ({"data": {"label": "a", "depth": "${depth}"}, "depth": depth} for depth in (3, 4))
+    first = task.task_of(OmegaConf.create(same))
+    assert task.task_of(OmegaConf.create(same)) is first
+    assert (first, task.task_of(OmegaConf.create(other))) == ([3], [4])

@@ -84,13 +84,16 @@ def test_minilm_scores_windows_as_sentence_transformers_does():
     model = SentenceEncoder.from_backbone("minilm").eval()
     assert model.pooling == "mean"
     with torch.no_grad():
-        found = model(batch)
-    expected = []
+        found, each = model(batch), model.circle_scores(batch)
+    expected, windows_expected = [], []
     for graph in batch.to_data_list():
         windows = [[101, *graph.input_ids[i : i + 128].tolist(), 102] for i in range(0, graph.num_nodes, 128)]
         vectors = their_vectors(theirs, windows)
         query = torch.tensor(theirs.encode("where do otters live?"))
-        expected.append(float(theirs.similarity(query, vectors).max()))
+        cosines = theirs.similarity(query, vectors)[0]
+        expected.append(float(cosines.max()))
+        windows_expected += cosines.tolist()
+    torch.testing.assert_close(each, torch.tensor(windows_expected), atol=1e-4, rtol=0)
     torch.testing.assert_close(found, torch.tensor(expected), atol=1e-4, rtol=0)
     assert found[0] > found[1]
 

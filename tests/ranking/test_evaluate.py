@@ -145,6 +145,7 @@ def test_t_test_is_the_formula():
     assert test.statistic == pytest.approx(t)
     assert test.p_value == pytest.approx(2 * scipy.stats.t.sf(abs(t), 39))
     assert test.queries == 40
+    assert test.error == pytest.approx(d.std(ddof=1) / math.sqrt(40))
     wide = scipy.stats.t.ppf(0.975, 39) * d.std(ddof=1) / math.sqrt(40)
     assert test.interval == pytest.approx((d.mean() - wide, d.mean() + wide))
     assert test.significant(0.99)
@@ -154,7 +155,7 @@ def test_t_test_is_the_formula():
 @pytest.mark.filterwarnings("error")
 def test_t_test_without_variance_is_clear():
     same = values([0.1, 0.5, 1.0])
-    assert paired_t_test(same, same) == type(paired_t_test(same, same))(0.0, 0.0, 1.0, 3, (0.0, 0.0))
+    assert paired_t_test(same, same) == type(paired_t_test(same, same))(0.0, 0.0, 1.0, 3, (0.0, 0.0), 0.0)
     assert not paired_t_test(same, same).significant()
     better = paired_t_test(values([1, 2, 3]), values([0, 1, 2]))
     assert (better.difference, better.statistic, better.p_value) == (1.0, math.inf, 0.0)
@@ -168,6 +169,7 @@ def test_the_t_test_of_clusters_is_the_formula():
     sums = np.array([(d - d.mean())[cluster == c].sum() for c in range(7)])
     error = math.sqrt(7 / 6 * (sums**2).sum()) / 40
     wide = scipy.stats.t.ppf(0.975, 6) * error
+    assert test.error == pytest.approx(error)
     assert test.interval == pytest.approx((d.mean() - wide, d.mean() + wide))
     assert test.p_value == pytest.approx(2 * scipy.stats.t.sf(abs(d.mean() / error), 6))
 

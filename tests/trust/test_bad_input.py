@@ -142,7 +142,7 @@ def test_configurations(tiny_bert):
 
             def do(override: str = override) -> None:
                 with as_error():
-                    Recipe(compose("config", [tiny, *override.split(" ")]).recipe)
+                    Recipe(compose("config", [tiny, *override.split(" ")]))
 
             ledger.case(override, do, "^error: .", sound=override == "edges.sparsity=0.93")
     ledger.close(at_least=60)

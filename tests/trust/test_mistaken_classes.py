@@ -35,7 +35,7 @@ def checked(*typed: str) -> Recipe:
     seed = torch.initial_seed()
     try:
         with as_error():
-            recipe = Recipe(compose("config", list(typed)).recipe)
+            recipe = Recipe(compose("config", list(typed)))
             check_own_classes(recipe)
             return recipe
     finally:
@@ -81,7 +81,7 @@ def test_patterns(tmp_path):
 def test_weights_that_nobody_trains_are_told(tiny_bert):
     with configuration(), warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        recipe = Recipe(compose("config", [f"model.backbone={tiny_bert[0]}"]).recipe)
+        recipe = Recipe(compose("config", [f"model.backbone={tiny_bert[0]}"]))
         recipe.parts.circles = Right()
         recipe.parts.circles.bias = torch.nn.Parameter(torch.zeros(1))
         check_own_classes(recipe)

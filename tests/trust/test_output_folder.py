@@ -15,7 +15,6 @@ from commands import EXPERIMENTS, typed_for_tales, write_tales
 from lab import execute
 from lab.plan import Row, Run, results_folder
 from lab.recipe import divided
-from lab.task import Tasks
 from lab.unfinished import Training, Unfinished
 from omegaconf import OmegaConf
 
@@ -109,9 +108,9 @@ def test_two_processes_take_different_runs_of_one_folder(tales, tmp_path):
 def test_a_closed_folder_shows_before_anything_is_computed(tales, tmp_path, monkeypatch):
     monkeypatch.setattr(execute, "carry_out", None)  # nothing of the work may begin
     (tmp_path / "file").write_text("")
-    run = Run(Row("bm25"), 0, None, {"test": tmp_path / "file" / "results"}, {"test": {}})
+    run = Run(Row("bm25"), OmegaConf.create({"seed": 0}), {"test": tmp_path / "file" / "results"}, {"test": {}})
     with pytest.raises(OutputError, match=r"file/results.*: cannot be written .*choose another folder"):
-        execute.execute(run, Tasks())
+        execute.execute(run)
 
 
 def test_names_of_folders_lead_nowhere_else(tmp_path):
@@ -160,14 +159,14 @@ def test_names_in_options_write_nothing_outside(command, typed, written, tales, 
 def test_names_of_runs_and_splits_lead_nowhere_else(tmp_path):
     for name in ("../evil", "/etc/evil", "..", ".", "", "a/../../b", "..\\evil", "a\0b"):
         for kind in ("", "untrained"):
-            run = Run(Row(name), 0, None, {}, {}, kind=kind)
+            run = Run(Row(name), OmegaConf.create({"seed": 0}), {}, {}, kind=kind)
             assert (tmp_path / run.name).resolve().parent == tmp_path, run.name
             assert not run.name.startswith(".")
         journal = Unfinished(tmp_path / "run", {}).journal(name)
         assert journal.resolve().parent == tmp_path / "run" / "scores"
     # names that stay what they are, so that what is finished is found again
     for name in ("socialformer-edge", "parade-max-untrained", "partition=edge,partition.k=2", "é-1.5_x"):
-        assert Run(Row(name), 12, None, {}, {}).name == f"{name}.12"
+        assert Run(Row(name), OmegaConf.create({"seed": 12}), {}, {}).name == f"{name}.12"
 
 
 def test_a_step_is_divided_among_processes():

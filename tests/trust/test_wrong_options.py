@@ -2,6 +2,7 @@
 
 import os
 import re
+import runpy
 import subprocess
 import sys
 from typing import get_args
@@ -78,10 +79,11 @@ def test_every_file_of_every_group_passes():
 
 
 def test_the_page_and_the_help_are_written_from_the_options():
-    from lab.options.page import files_of, help_lines, page
+    from lab.options.help import files_of, help_lines
 
-    file = EXPERIMENTS.parent / "docs" / "options.md"
-    assert file.read_text() == page(), "in experiments/: python -m lab.options.page > ../docs/options.md"
+    docs = EXPERIMENTS.parent / "docs"
+    page = runpy.run_path(str(docs / "site" / "options.py"))["page"]
+    assert (docs / "options.md").read_text() == page(), "python docs/site/options.py > docs/options.md"
     lines = help_lines("run").splitlines()
     assert any(re.match(r"  trainer\.bf16 +bfloat16; .* \(true, false or auto\)$", line) for line in lines)
     assert "$" not in "".join(lines)  # it would stand for something else there

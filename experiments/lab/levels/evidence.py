@@ -17,17 +17,15 @@ from __future__ import annotations
 import time
 
 import torch
-from omegaconf import DictConfig
 from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import index_to_mask, scatter
-from transformers import set_seed
 
 from lab.describe import drawn
 from lab.outcome import Outcome, Ranked
 from lab.plan import Run
 from lab.recipe import Recipe
-from lab.task import Task, Tasks
+from lab.task import Task
 from socialgraph.data import Tokens, WeightCache
 from socialgraph.data.collection import hash_fraction
 from socialgraph.data.evidence import Evidence
@@ -36,17 +34,15 @@ from socialgraph.errors import InputError
 from socialgraph.ranks import places, ranks
 
 
-def look(run: Run, tasks: Tasks) -> Outcome:
+def look(run: Run, recipe: Recipe, task: Task) -> Outcome:
     """Gather the circles of the relevant documents and say what of the evidence they hold.
 
     Raises:
         InputError: no question of the split has evidence that is known.
     """
-    began, task = time.perf_counter(), tasks.of(run.config)
-    set_seed(run.config.seed)  # for edges and circles that are born at random
-    recipe = Recipe(run.config.recipe)
-    builder = recipe.builder(run.config, task, WeightCache.at())
-    known = known_places(run.config, task, builder.tokens, run.asked["amount"])
+    began = time.perf_counter()
+    builder = recipe.builder(task, WeightCache.at())
+    known = known_places(task, builder.tokens, run.asked["amount"])
     queries = task.collection[task.test_name].queries
     pairs = [(query_id, queries[query_id], place.document_id) for query_id, place in known.items()]
     measured: dict[str, dict[str, float]] = {}
@@ -57,13 +53,12 @@ def look(run: Run, tasks: Tasks) -> Outcome:
         for name, values in measures(graph, bounds.to(graph.batch.device)).items():
             measured.setdefault(name, {}).update(zip((q for q, _, _ in batch), values.tolist(), strict=True))
     clusters = {query_id: place.document_id for query_id, place in known.items()}
-    seconds = time.perf_counter() - began
     also = {"clusters": clusters, "graph_seconds_per_document": spent["graph"] / len(pairs)}
-    test = Ranked({}, seconds / len(pairs), measured)  # nothing is ranked
-    return Outcome(recipe.name, {task.test_name: test}, seconds=seconds, also=also)
+    test = Ranked({}, (time.perf_counter() - began) / len(pairs), measured)  # nothing is ranked
+    return Outcome(recipe.name, {task.test_name: test}, also=also)
 
 
-def known_places(config: DictConfig, task: Task, tokens: Tokens, amount: int) -> dict[str, Evidence]:
+def known_places(task: Task, tokens: Tokens, amount: int) -> dict[str, Evidence]:
     """Return where the evidence of some test questions stands, in word pieces of title and text.
 
     Of those that are read so far the questions with the lowest hash are asked.
@@ -71,7 +66,7 @@ def known_places(config: DictConfig, task: Task, tokens: Tokens, amount: int) ->
     Raises:
         InputError: there is none.
     """
-    where, asked = task.evidence(config.data), task.collection[task.test_name]
+    where, asked = task.evidence, task.collection[task.test_name]
     known: dict[str, Evidence] = {}
     for query_id in sorted(asked.queries, key=hash_fraction):
         place = where.get(query_id)
@@ -81,7 +76,7 @@ def known_places(config: DictConfig, task: Task, tokens: Tokens, amount: int) ->
                 known[query_id] = place
     if not known:
         raise InputError(
-            f"{config.data.label}, split {task.test_name}: where the evidence stands is known of no question; "
+            f"{task.data.label}, split {task.test_name}: where the evidence stands is known of no question; "
             "level=reading goes without"
         )
     return known

@@ -18,14 +18,13 @@ from omegaconf import DictConfig
 from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import scatter
-from transformers import set_seed
 
 from lab.describe import drawn, pairs_of, timed
-from lab.levels.scores import KeptScores, Reader
+from lab.levels.scores import KeptScores
 from lab.outcome import Outcome, Ranked
 from lab.plan import Run
 from lab.recipe import Recipe, bf16, device
-from lab.task import Task, Tasks, sampled
+from lab.task import Task, sampled
 from socialgraph import ranking
 from socialgraph.backbone import load_tokenizer
 from socialgraph.data import Split, WeightCache
@@ -33,24 +32,22 @@ from socialgraph.data.collection import Run as Ranking
 from socialgraph.data.files import cache_folder
 from socialgraph.data.graph import circle_document
 from socialgraph.errors import InputError, OptionError
-from socialgraph.nn import MaxP, SentenceEncoder
+from socialgraph.nn import BertRanker, MaxP, SentenceEncoder
 from socialgraph.ranking.identity import weights_digest
 
 #: measures of a ranking, and how a document's score comes from those of its circles
 MEASURES, POOLS = ("RR@10", "nDCG@10"), ("mean", "max")
 
 
-def read(run: Run, tasks: Tasks) -> Outcome:
+def read(run: Run, recipe: Recipe, task: Task) -> Outcome:
     """Score the candidates of some questions by their circles.
 
     Raises:
         InputError: no question of the split has a relevant document among its candidates.
         OptionError: the encoder has other word pieces than the reader.
     """
-    began, task, config = time.perf_counter(), tasks.of(run.config), run.config
-    set_seed(config.seed)  # for edges and circles that are born at random
-    recipe, asked = Recipe(config.recipe), questions(run, task)
-    builder = recipe.builder(config, task, WeightCache.at())
+    began, config, asked = time.perf_counter(), run.config, questions(run, task)
+    builder = recipe.builder(task, WeightCache.at())
     readers = {name: READERS[name](config) for name in run.asked["readers"]}
     pairs, budget = pairs_of(asked), config.trainer.token_budget
     runs: dict[str, Ranking] = {f"{name} {how}": {} for name in readers for how in POOLS}
@@ -77,14 +74,13 @@ def read(run: Run, tasks: Tasks) -> Outcome:
         for measure, values in ranking.evaluate(asked.qrels, ordered, MEASURES).per_query.items()
     }
     measures["sequences"] = sequences
-    seconds = time.perf_counter() - began
-    test = Ranked(next(iter(runs.values())), seconds / len(pairs), measures)
+    test = Ranked(next(iter(runs.values())), (time.perf_counter() - began) / len(pairs), measures)
     also = {
         "graph_seconds_per_document": spent["graph"] / len(pairs),
         "newly_read": max(scored.new for scored in readers.values()),
         **{f"{name}_seconds": spent[name] for name in readers},
     }
-    return Outcome(recipe.name, {task.test_name: test}, seconds=seconds, also=also)
+    return Outcome(recipe.name, {task.test_name: test}, also=also)
 
 
 def questions(run: Run, task: Task) -> Split:
@@ -118,13 +114,7 @@ def encoder(config: DictConfig) -> KeptScores:
             f"sentence_backbone={config.sentence_backbone} has other word pieces than the backbone {config.backbone}, "
             "so it cannot read the same circles"
         )
-    model = SentenceEncoder.from_backbone(config.sentence_backbone)
-
-    def cosine(graph: Data) -> Tensor:
-        query, text = model.encode_queries(graph).token[:, 0], model.encode(graph)
-        return (query[text.document] * text.token).sum(-1)
-
-    return kept(model, cosine, config)
+    return kept(SentenceEncoder.from_backbone(config.sentence_backbone), config)
 
 
 def reader(config: DictConfig) -> KeptScores:
@@ -135,21 +125,21 @@ def reader(config: DictConfig) -> KeptScores:
     with torch.random.fork_rng(devices=()):
         torch.manual_seed(config.seed)
         model = MaxP.from_backbone(config.backbone)
-    return kept(model, model.circle_scores, config)
+    return kept(model, config)
 
 
 #: who scores circles; a measure of this level, such as "RR@10 reader mean", names the one that it is of
 READERS = {"encoder": encoder, "reader": reader}
 
 
-def kept(model: torch.nn.Module, score: Reader, config: DictConfig) -> KeptScores:
-    """Return a model's scores, kept under the digest of its weights."""
+def kept(model: BertRanker, config: DictConfig) -> KeptScores:
+    """Return a model's scores of circles, kept under the digest of its weights."""
     model.eval().to(device())
     half = bf16(config)
 
     def scored(graph: Data) -> Tensor:
         with torch.autocast(device(), torch.bfloat16, enabled=half):
-            return score(graph)
+            return model.circle_scores(graph)
 
     name = f"{type(model).__name__}-{weights_digest(model)[:16]}{'-bf16' * half}.safetensors"
     return KeptScores(cache_folder() / "sequences" / name, scored)

@@ -16,8 +16,8 @@ from lab.by_query import write_sections
 from lab.comparison import Comparison
 from lab.levels.reading import READERS, questions
 from lab.options.commands import Level
-from lab.plan import Row, Run, backbone_name, composed, identity, named_run, sources, typed_for_rows, with_seed
-from lab.task import Task, Tasks
+from lab.plan import Row, Run, backbone_name, composed, identity, sources, typed_for_rows, with_seed
+from lab.task import task_of, test_split
 from socialgraph.data import Split
 from socialgraph.errors import OptionError
 
@@ -30,11 +30,11 @@ def levels_of(config: DictConfig) -> list[str]:
     return [level for level in get_args(Level) if level in wanted]
 
 
-def can_be_read(level: str, config: DictConfig, run: Run, tasks: Tasks) -> bool:
+def can_be_read(level: str, config: DictConfig, run: Run) -> bool:
     """Tell whether a level says anything of a collection: evidence must be known. One that is alone is tried anyway."""
     if level != "evidence" or levels_of(config) == ["evidence"]:
         return True
-    known = bool(tasks.of(run.config).evidence(run.config.data))
+    known = bool(task_of(run.config).evidence)
     if not known:
         label = run.config.data.label
         log.info("%s: where the evidence of questions stands is not known, so that level is left out", label)
@@ -68,13 +68,13 @@ def settings_of(config: DictConfig, level: str) -> DictConfig:
 def level_runs(config: DictConfig, level: str, rows: Sequence[Row], folder: Path) -> list[Run]:
     """Return the runs of a level: every row with every seed."""
     training = level == "training"
-    before = [f"measures={list(config.measures)}", *config.size.overrides]
+    before = list(config.size.overrides)
     if training:
         before += [f"document_length={config.size.compared}", f"k={config.size.compared_circles}"]
     else:
         package = compose("options")  # how much a ranker reads, of which training can afford less
         before += [f"document_length={package.document_length}", f"k={package.k}", *config.levels.overrides]
-    before += ["++partition.k=${k}", *typed_for_rows()]  # also where a partition's own file has another number
+    before += ["++partition.k=${k}", *typed_for_rows(config)]  # also where a partition's own file has another number
     own = {"sample": config.sample} if training else OmegaConf.to_container(config.levels[level])
     asked = {key: own[key] for key in ("sample", "amount", "skipped", "readers") if key in own}
     runs = []
@@ -84,7 +84,8 @@ def level_runs(config: DictConfig, level: str, rows: Sequence[Row], folder: Path
             raise OptionError(f"{row.label} has no friend circles to look at: level=training compares systems")
         for one in (with_seed(unseeded, seed) for seed in config.seeds):
             depends = (identity(one) if training else depends_on(one, level)) | asked | {"sources": sources(one)}
-            runs.append(named_run(row, one, folder, depends, kind="" if training else level, asked=asked))
+            split, kind = test_split(one.data), "" if training else level
+            runs.append(Run(row, one, {split: folder}, {split: depends}, kind=kind, asked=asked))
     return runs
 
 
@@ -99,20 +100,19 @@ def depends_on(one: DictConfig, level: str) -> dict[str, Any]:
     return kept | {"level": level}
 
 
-def sections(level: str, comparison: Comparison, run: Run, tasks: Tasks, folder: Path) -> str:
+def sections(level: str, comparison: Comparison, run: Run, folder: Path) -> str:
     """Return what stands below the table of a level: its first measure by length and by where the evidence starts."""
     if level == "training" or not comparison.lines:
         return ""
-    task = tasks.of(run.config)
-    by_query = write_sections(comparison, run.config, task, task.test_name, folder)
+    by_query = write_sections(comparison, run.config, test_split(run.config.data), folder)
     if level == "evidence":
         return by_query
-    return f"\n{random_order(run, task)}\n{by_query}"
+    return f"\n{random_order(run)}\n{by_query}"
 
 
-def random_order(run: Run, task: Task) -> str:
+def random_order(run: Run) -> str:
     """Return what a random order gets at the level of reading, in words."""
-    chance = random_reciprocal_rank(questions(run, task))
+    chance = random_reciprocal_rank(questions(run, task_of(run.config)))
     return f"A random order of the candidates has RR@10 {chance:.4f}."
 
 

@@ -14,19 +14,17 @@ from lab.comparison import Comparison, Line
 from lab.levels.runs import random_order
 from lab.plan import Run
 from lab.report import Report, notes_on, write_table
-from lab.task import Tasks
 
 #: measures beside the first one of each level
 ALSO = ("sequences", "words", "RR@10 reader mean")
 
 
-def write_summary(finished: Mapping[str, Comparison], run: Run, tasks: Tasks, folder: Path) -> None:
+def write_summary(finished: Mapping[str, Comparison], run: Run, folder: Path) -> None:
     """Write ``summary.md`` and so on, once both levels are there: a line for each strategy.
 
     Args:
         finished: level -> its comparison.
         run: one of those of reading.
-        tasks: that are loaded.
         folder: where it goes.
     """
     if set(finished) != {"evidence", "reading"} or not all(of.lines for of in finished.values()):
@@ -36,7 +34,7 @@ def write_summary(finished: Mapping[str, Comparison], run: Run, tasks: Tasks, fo
     known = {column.heading for column in Report(evidence).columns}
     beside = [of_row(column, reading, known) for column in Report(reading).columns]
     told = Report(reading, f"Reading: {notes_on(run.config, reading.lines)}").notes()
-    more = f"\n{told}\n\n{random_order(run, tasks.of(run.config))} Circles of random members have no lift.\n"
+    more = f"\n{told}\n\n{random_order(run)} Circles of random members have no lift.\n"
     write_table(evidence, run.config, folder, "summary", more, beside)
 
 

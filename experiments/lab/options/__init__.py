@@ -2,6 +2,6 @@
 
 A class is a group of options (:mod:`.groups`, :mod:`.commands`): each is a type hint that says what its value must be
 (:mod:`.kinds`), and a line that says what it is for. A configuration is held against them before anything heavy is
-imported; docs/options.md and ``--help`` are written from them (:mod:`.page`). Options of classes (``edges``,
+imported; ``--help`` (:mod:`.help`) and docs/options.md are written from them. Options of classes (``edges``,
 ``partition``, ``model``, ...) are those of their constructors, which say themselves what is wrong.
 """

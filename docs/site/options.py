@@ -1,22 +1,19 @@
-"""The options as a page, docs/options.md, and as lines of --help.
+"""The page of all options, docs/options.md: ``python docs/site/options.py > docs/options.md``."""
 
-In experiments/: ``python -m lab.options.page > ../docs/options.md``
-"""
-
-from __future__ import annotations
-
-import re
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from hydra import compose, initialize_config_dir
-from hydra.core.global_hydra import GlobalHydra
-from omegaconf import OmegaConf
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "experiments"))
 
-from lab.options.commands import COMMANDS, Report, Size
-from lab.options.groups import Arguments, Run, Training
-from lab.options.kinds import Group, Option, inner, walk, words_of, written
+from hydra import compose, initialize_config_dir
+from lab.options.commands import COMMANDS
+from lab.options.groups import Run
+from lab.options.help import SHARED, files_of, rows_of, words
+from lab.options.kinds import Option, inner, written
+from omegaconf import OmegaConf
 
 HEADER = """\
 # Options
@@ -30,24 +27,6 @@ An option that is not there by default is written with `+`.
 `_target_`: the other options there are arguments of the class, which may be one of your own. A file of your own in a
 group may hold further options that others refer to (`path: ${data.root}/${data.year}`).
 """
-
-
-#: groups that stand in several places: each has a section of its own
-SHARED = (Arguments, Training, Report, Size)
-
-
-def rows_of(group: type[Group], before: str = "") -> list[tuple[str, Option]]:
-    """Return the options of a group and of the groups inside it, which have no line of their own unless shared."""
-    rows = walk(group, before, SHARED)
-    return [(name, option) for name, option in rows if not (below := inner(option.kind)) or below[1] in SHARED]
-
-
-def words(option: Option) -> str:
-    """Return what an option may be, as the page has it."""
-    below = inner(option.kind)
-    if below is not None and below[1] in SHARED:
-        return f"a group, see {below[1].__name__} below"
-    return re.sub(r"from (\d) to 2147483647", r"of \1 or more", words_of(option.kind))
 
 
 def default(config: Any, name: str) -> str:
@@ -98,30 +77,6 @@ def page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def files_of(command: str) -> dict[str, list[str]]:
-    """Return the files of each group that a command takes."""
-    loader = GlobalHydra.instance().config_loader()
-    chosen = compose(command, return_hydra_config=True).hydra.runtime.choices
-    return {group: loader.get_group_options(group) for group in sorted(chosen) if "/" not in group}
-
-
-def group_lines(command: str) -> str:
-    """Return a line for each group of a command, as --help shows it."""
-    return "".join(f"{group}: {', '.join(names)}\n" for group, names in files_of(command).items())
-
-
-def help_lines(command: str) -> str:
-    """Return a line for each option of a command, as --help shows it; recipes and arguments are on the page."""
-    rows = [row for row in rows_of(COMMANDS[command]) if row[0].split(".")[0] not in ("recipe", "table", "levels")]
-    return "\n".join(f"  {name:30} {option.about} ({words(option)})" for name, option in rows if "[" not in name)
-
-
-def register_help() -> None:
-    """Let ``${options:run}`` stand for these lines in the templates of conf/, and ``${groups:run}`` for the files."""
-    OmegaConf.register_new_resolver("options", help_lines, replace=True)
-    OmegaConf.register_new_resolver("groups", group_lines, replace=True)
-
-
 if __name__ == "__main__":
-    with initialize_config_dir(str(Path(__file__).resolve().parents[2] / "conf"), version_base="1.3"):
+    with initialize_config_dir(str(ROOT / "experiments" / "conf"), version_base="1.3"):
         print(page(), end="")
