@@ -7,7 +7,15 @@ from torch_geometric.data import Batch
 
 from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
 from socialgraph.data.passage_bm25 import PassageBM25
-from socialgraph.edges import DynamicDistance, SocialEdges, SocialGraph, StaticCentrality, StaticDistance
+from socialgraph.edges import (
+    DynamicDistance,
+    SlidingWindow,
+    SocialEdges,
+    SocialGraph,
+    SparseEdges,
+    StaticCentrality,
+    StaticDistance,
+)
 from socialgraph.errors import InputError, OptionError
 from socialgraph.partition import EdgeCircles, NodeCircles, Partition, Windows
 
@@ -98,6 +106,21 @@ def test_all_edges_are_drawn_for_those_who_need_them_only(builder, texts, monkey
         assert not {"edge_index", "edge_weight"} & set(batch.keys())
     assert {"edge_index", "edge_weight"} <= set(builder(PAIRS).keys())  # with keep_edges=True
     assert len(drawn) == 2
+    for keep in (False, True):
+        batch = GraphBuilder(*texts, SparseEdges([SlidingWindow(8)]), EdgeCircles(k=3), keep_edges=keep)(PAIRS)
+        assert ("edge_index" in batch) == keep
+
+
+def test_circles_are_gathered_in_full_precision(builder, texts):
+    class Watching(Own):
+        def forward(self, *graph):
+            seen.append((torch.is_autocast_enabled("cpu"), torch.is_inference_mode_enabled(), torch.is_grad_enabled()))
+            return super().forward(*graph)
+
+    seen = []
+    with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
+        GraphBuilder(*texts, builder.edges, Watching(), check=False)(PAIRS)
+    assert seen == [(False, False, False)]
 
 
 def test_bad_pairs_and_options(builder, texts):

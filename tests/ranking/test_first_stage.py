@@ -90,6 +90,8 @@ def test_excluded_documents_stay_out_and_scores_stay(retriever):
     excluded = set(list(whole)[:5])
     rest = retriever.retrieve({"q": "apple"}, k=1000, exclude=excluded)["q"]
     assert rest == {name: score for name, score in whole.items() if name not in excluded}
+    with pytest.warns(UserWarning, match="1 queries match no document: q"):
+        assert retriever.retrieve({"q": "apple"}, exclude=whole) == {}
 
 
 def test_words_are_stemmed_lowered_and_stopped():
