@@ -40,10 +40,10 @@ def listening(source: Tensor, ptr: Tensor) -> Attend:
 
     def attend(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         # in float32, because half precision would lose the small terms of the sums
-        heard, said = key[source].float(), value[source].float()
-        target = torch.repeat_interleave(ptr.diff(), output_size=heard.size(0))
-        logits = (query[target].float() * heard).sum(-1) / query.size(-1) ** 0.5
-        return segment(softmax(logits, ptr=ptr).unsqueeze(-1) * said, ptr).to(query.dtype)
+        heard, said = key.index_select(0, source).float(), value.index_select(0, source).float()
+        asked = query.repeat_interleave(ptr.diff(), 0, output_size=heard.size(0)).float()
+        weight = softmax((asked * heard).sum(-1) / query.size(-1) ** 0.5, ptr=ptr)
+        return segment(weight.unsqueeze(-1) * said, ptr).to(query.dtype)
 
     return attend
 
