@@ -59,8 +59,9 @@ class Readout(torch.nn.Module):
         pooled = x.new_zeros(size, x.size(-1))
         if bool(there.any()):
             amount = int(there.sum())
-            # with bounds sums are taken in order, which a GPU leaves open otherwise
-            pooled[there] = self.aggregation(x, number, index2ptr(number, amount), amount).to(pooled.dtype)
+            # with bounds sums are taken in order, which a GPU leaves open otherwise; a CPU has one
+            bounds = index2ptr(number, amount) if x.is_cuda else None
+            pooled[there] = self.aggregation(x, number, bounds, amount).to(pooled.dtype)
         return pooled
 
     def __repr__(self) -> str:
