@@ -1,6 +1,6 @@
 """What a GPU is told and asked while graphs are built on it: `python benchmarks/launches.py`.
 
-Short operations take a GPU less time than the processor needs to launch them, about 5 microseconds each, and every
+Short operations take a GPU less time than the processor needs to launch them, about 15 microseconds each, and every
 answer that the processor waits for (how many, which) empties the queue. Both can be counted without a GPU: the graphs
 are built on the second device of the tests, whose operations the CPU computes and which takes a GPU's road through the
 code, but for the fused kernel, instead of which its parts are counted. Dynamic centrality's weights are kept from

@@ -161,7 +161,7 @@ def default_backend(device: torch.device, width: int) -> str:
     return "flex" if device.type == "cuda" and width >= NARROWEST else "dense"
 
 
-def masked_attention(edge_index: Tensor, ptr: Tensor, backend: str) -> Attend:
+def masked_attention(edge_index: Tensor, ptr: Tensor, backend: str | None = None, width: int = NARROWEST) -> Attend:
     r"""Return softmax(q_i k_j / sqrt(d)) v_j over j = i and the edges j -> i, as a function of query, key and value.
 
     Args:
@@ -169,12 +169,14 @@ def masked_attention(edge_index: Tensor, ptr: Tensor, backend: str) -> Attend:
         ptr: bounds of the documents, ``[B + 1]``.
         backend: "dense" (any device; a mask of l x l for each document, documents of similar length in one call),
             "flex" (FlexAttention, tiles of 128 x 128; compiled on a GPU, for heads of 16 or wider; on a CPU it computes
-            N x N and has no gradient, for tests), "edges" (the reference, a message for each edge); see
-            :func:`default_backend`. Attention has no dropout.
+            N x N and has no gradient, for tests), "edges" (the reference, a message for each edge); None takes flex on
+            a GPU where heads are wide enough, and dense elsewhere. Attention has no dropout.
+        width: of a head; only None asks for it.
 
     Raises:
         OptionError: an unknown backend.
     """
+    backend = default_backend(ptr.device, width) if backend is None else backend
     if backend not in BACKENDS:
         raise OptionError(f"no attention along edges is called {backend!r}; there are {', '.join(BACKENDS)}")
     return BACKENDS[backend](edge_index, ptr)

@@ -18,7 +18,6 @@ from socialgraph.nn.global_heads import GlobalHeads
 from socialgraph.nn.masked_attention import (
     BACKENDS,
     Attend,
-    default_backend,
     hub_attention,
     listening_along,
     masked_attention,
@@ -101,8 +100,8 @@ class SparseTransformer(BertRanker):
         is_cls = torch.zeros_like(batch, dtype=torch.bool).index_fill(0, cls, True)
         hub_mask = graph.hub_mask if self.own_global else torch.zeros_like(is_cls)
         width = self.hidden_size // cast(BertConv, self.layers[0]).num_heads
-        backend = self.attention or default_backend(ptr.device, width)
-        everybody = self._listeners(masked_attention(graph.edge_index, ptr, backend), None, hub_mask, ptr)
+        to_all = masked_attention(graph.edge_index, ptr, self.attention, width)
+        everybody = self._listeners(to_all, None, hub_mask, ptr)
         heard, listener = graph.edge_index[:, is_cls[graph.edge_index[1]]]
         to_cls = listening_along(torch.cat([heard, cls]), batch[torch.cat([listener, cls])], cls.numel())
         leaders = self._listeners(to_cls, cls, hub_mask & is_cls, ptr)
