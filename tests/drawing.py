@@ -12,8 +12,9 @@ import torch
 from graphs import document, random_document
 from torch_geometric.data import Batch, Data
 
-from socialgraph.edges import Affinity, DynamicDistance, Pattern, SocialEdges, StaticCentrality, StaticDistance
-from socialgraph.edges.layout import documents
+from socialgraph.edges import Affinity, DynamicDistance, Pattern, SocialEdges, StaticCentrality, StaticDistance, Uniform
+from socialgraph.edges import layout
+from socialgraph.partition import Partition
 
 MIXTURES: dict[str, list[Pattern]] = {
     "three": [StaticDistance(), StaticCentrality(), DynamicDistance()],
@@ -132,4 +133,35 @@ class OwnPattern(Pattern):
     """The static distance as a user would write it."""
 
     def forward(self, graph: Data) -> Affinity:
-        return Rule(*documents(graph), lambda i, j: 1 / (1 + (i - j).abs().double() / 9) ** 2)
+        return Rule(*layout.documents(graph), lambda i, j: 1 / (1 + (i - j).abs().double() / 9) ** 2)
+
+
+#: mixtures whose circles are found: with and without a closed form, of equal weights, and of a few strong ones
+PATTERNS: dict[str, Any] = {
+    "three": MIXTURES["three"],
+    "words": MIXTURES["static centrality"],
+    "steep": MIXTURES["steep distance"],
+    "uniform": [Uniform()],
+    "without a closed form": {"own": OwnPattern(), "words": StaticCentrality()},
+}
+
+
+def documents(amount: int, seed: int, longest: int = 400) -> list[Data]:
+    """Random documents, some of them empty or of one word only, some with equal weights everywhere."""
+    rng = np.random.default_rng(seed)
+    data = []
+    for number in range(amount):
+        length = int(rng.integers(0, 4) if number % 5 == 0 else rng.integers(0, longest + 1))
+        key = int(rng.integers(0, 2**62))
+        equal = number % 11 == 0
+        data.append(document([9] * length, [7], coin_key=key) if equal else random_document(length, key, 40, 4, key))
+    return data
+
+
+def assert_same_circles(partition: Partition, sampler: SocialEdges, batch: Batch) -> int:
+    """Compare circles of an undrawn graph with those of its edge list; return how many there are."""
+    edge_index, edge_weight = sampler(batch)
+    want = partition(edge_index, batch.batch, batch.num_graphs, edge_weight)
+    for one, other in zip(partition.from_sampled(sampler.sampled(batch)), want, strict=True):
+        assert torch.equal(one, other), (partition, sampler)
+    return want[1].numel()

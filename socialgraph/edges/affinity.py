@@ -23,6 +23,7 @@ from torch import Tensor
 from torch_geometric.utils import cumsum, scatter
 
 from socialgraph.edges.layout import padded, positions
+from socialgraph.kernels import ClosedForm
 
 FACTOR_STEP = 2.0**-22
 SUM_STEP = 2.0**-30
@@ -185,6 +186,17 @@ class LowRank(Affinity):
         left = torch.cat([product[:, row].sum(1, keepdim=True), one, self.left[:, rest]], 1)
         right = torch.cat([one, product[:, column].sum(1, keepdim=True), self.right[:, rest]], 1)
         return left, right
+
+    def closed_form(self, key: Tensor) -> ClosedForm:
+        """Return what the kernels need.
+
+        Args:
+            key: of each document, ``[B]``.
+        """
+        left, right = self.terms
+        row, column, u, v = left[:, 0], right[:, 1], left[:, 2:].T, right[:, 2:].T
+        form = ClosedForm(self.ptr, self.kernel, self.gain, self.constant, row, column, u, v, key)
+        return ClosedForm(*(x.contiguous() for x in form))
 
     def pair(self, i: Tensor, j: Tensor) -> Tensor:
         """Return P for the pairs; see :meth:`Affinity.pair`."""

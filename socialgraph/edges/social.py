@@ -42,10 +42,6 @@ class SocialEdges(EdgeSampler):
             paper gives no values. (The released code used 0.3 static distance, 0.2 static centrality, 0.3
             dynamic distance, 0.2 dynamic centrality.)
         sparsity: share of the pairs that are expected not to be edges, in (0, 1).
-        compile: toss the coins of documents of up to 4,096 tokens in one fused kernel (``torch.compile``; Triton on a
-            GPU, a C++ compiler on a CPU): the same edges to the last bit, drawn two to three times as fast on a CPU.
-            The first call of a process compiles for some seconds. None: on a GPU only. Where the kernel cannot be
-            compiled a warning says so, and edges are drawn without it.
 
     Raises:
         OptionError: sparsity out of range, no pattern, two of one name, an unknown name or a negative weight.
@@ -56,7 +52,6 @@ class SocialEdges(EdgeSampler):
         patterns: Mapping[str, Pattern] | Iterable[Pattern],
         weights: Mapping[str, float] | None = None,
         sparsity: float = 0.93,
-        compile: bool | None = None,
     ) -> None:
         super().__init__()
         patterns = _named(patterns)
@@ -74,7 +69,6 @@ class SocialEdges(EdgeSampler):
         self.patterns = torch.nn.ModuleDict(patterns)
         self.weights = {name: value / sum(share) for name, value in zip(patterns, share, strict=True)}
         self.sparsity = sparsity
-        self.compile_coins = compile  # a module's own `compile` is a method
 
     def probabilities(self, graph: Data, check: bool = True) -> Affinity:
         """Return P / mu, not yet clipped at 1, for every document of ``graph``; see :meth:`sampled`."""
@@ -119,15 +113,14 @@ class SocialEdges(EdgeSampler):
         Raises:
             LawError: a pattern breaks one.
         """
-        return SocialGraph(self.probabilities(graph, check), graph.coin_key, self.compile_coins, graph=graph)
+        return SocialGraph(self.probabilities(graph, check), graph.coin_key, graph)
 
     def __repr__(self) -> str:
         inside = ", ".join(
             f"{name}={weight!r} * {pattern!r}"
             for (name, weight), pattern in zip(self.weights.items(), self.patterns.values(), strict=True)
         )
-        compiled = "" if self.compile_coins is None else f", compile={self.compile_coins}"
-        return f"{type(self).__name__}({inside}, sparsity={self.sparsity}{compiled})"
+        return f"{type(self).__name__}({inside}, sparsity={self.sparsity})"
 
 
 def _named(patterns: Mapping[str, Pattern] | Iterable[Pattern]) -> dict[str, Pattern]:

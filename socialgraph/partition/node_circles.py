@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from torch import Tensor
-
 from socialgraph.partition.friend_circles import FriendCircles
-from socialgraph.partition.remaining_graph import RemainingGraph
 
 
 class NodeCircles(FriendCircles):
@@ -15,6 +12,4 @@ class NodeCircles(FriendCircles):
     many leaders are swallowed by a later circle.)
     """
 
-    def remove(self, graph: RemainingGraph, circle: Tensor) -> None:
-        """Take all edges of the members away."""
-        graph.remove_nodes(circle)
+    node_level = True

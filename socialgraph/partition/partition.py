@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from functools import cached_property
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -13,7 +14,28 @@ from torch_geometric.data import Data
 from socialgraph.described import Described
 from socialgraph.edge_laws import broken, in_order, in_words
 from socialgraph.errors import InputError, OptionError, is_whole
-from socialgraph.partition.sampled import SampledGraph
+from socialgraph.kernels import ClosedForm
+
+
+class SampledGraph(Protocol):
+    """The edges of a document or of a batch of them, none of which is drawn yet.
+
+    :class:`socialgraph.edges.SocialGraph` is one. What it draws is always the same.
+    """
+
+    batch: Tensor  #: document of each node, sorted, ``[N]``
+    ptr: Tensor  #: bounds of the documents, ``[B + 1]``
+    batch_size: int  #: number of documents, empty ones included
+    graph: Data | None  #: the document or the batch whose edges these are
+
+    @property
+    def closed_form(self) -> ClosedForm | None:
+        """What kernels draw the graph from, or None where only :meth:`edges` knows."""
+        ...
+
+    def edges(self) -> tuple[Tensor, Tensor]:
+        """Draw all edges: ``edge_index [2, E]`` and ``edge_weight [E]``, as :meth:`Partition.forward` takes them."""
+        ...
 
 
 class Partition(Described, torch.nn.Module):

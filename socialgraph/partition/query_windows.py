@@ -9,8 +9,7 @@ from torch_geometric.utils import scatter, segment
 from torch_geometric.utils.sparse import index2ptr
 
 from socialgraph.errors import OptionError, is_whole
-from socialgraph.partition.partition import Partition
-from socialgraph.partition.sampled import SampledGraph
+from socialgraph.partition.partition import Partition, SampledGraph
 from socialgraph.partition.windows import Windows
 from socialgraph.query_match import query_match
 from socialgraph.ranks import ranks

@@ -8,8 +8,7 @@ from torch_geometric.data import Data
 from torch_geometric.utils import cumsum
 
 from socialgraph.partition.edge_circles import EdgeCircles
-from socialgraph.partition.partition import Partition
-from socialgraph.partition.sampled import SampledGraph
+from socialgraph.partition.partition import Partition, SampledGraph
 from socialgraph.partition.ties import mix
 
 

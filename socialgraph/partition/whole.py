@@ -6,8 +6,7 @@ import torch
 from torch import Tensor
 from torch_geometric.utils import cumsum
 
-from socialgraph.partition.partition import Partition
-from socialgraph.partition.sampled import SampledGraph
+from socialgraph.partition.partition import Partition, SampledGraph
 
 
 class Whole(Partition):

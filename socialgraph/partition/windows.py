@@ -7,8 +7,7 @@ from torch import Tensor
 from torch_geometric.utils import cumsum
 
 from socialgraph.errors import OptionError, is_whole
-from socialgraph.partition.partition import Partition
-from socialgraph.partition.sampled import SampledGraph
+from socialgraph.partition.partition import Partition, SampledGraph
 
 
 class Windows(Partition):

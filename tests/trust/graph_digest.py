@@ -147,15 +147,12 @@ def digest(tensors: Iterable[Tensor]) -> str:
     return whole.hexdigest()[:16]
 
 
-def compute(
-    device: torch.device | str = "cpu", sizes: Sequence[int] = (len(DOCUMENTS),), fused: bool = False
-) -> Digests:
+def compute(device: torch.device | str = "cpu", sizes: Sequence[int] = (len(DOCUMENTS),)) -> Digests:
     """Return the digests by name.
 
     Args:
         device: where graphs are built.
         sizes: documents of each batch, one after the other.
-        fused: toss coins in the fused kernel.
     """
     parts = list(split(documents(), sizes))
     batches = [Batch.from_data_list(part).to(device) for part in parts]
@@ -166,7 +163,6 @@ def compute(
         "weights: dynamic distance": digest([DynamicDistance().weights(batch) for batch in batches]),
     }
     for name, edges in mixtures().items():
-        edges.compile_coins = fused
         drawn = [Drawn(edges, batch) for batch in (batches if name in CIRCLES_OF else short)]
         found[f"{name}: edges"] = digest([graph.local(graph.edge_index) for graph in drawn])
         found[f"{name}: probabilities"] = digest([graph.edge_weight for graph in drawn])

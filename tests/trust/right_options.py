@@ -11,7 +11,7 @@ RIGHT = {
         "data.splits.test=[a,b]",
         "+data.runs.test=run.txt", "data=hub data.id=mteb/scifact", "data=msmarco data.candidates=runs trainer=paper",
         "data=trec-dl-2019 data.candidates=runs trainer=paper", "data=wtq", "data=fairytale", "data=covidqa",
-        "data=wtq data.root=elsewhere", "seed=4294967295", "+partition.width=8", "+edges.compile=true",
+        "data=wtq data.root=elsewhere", "seed=4294967295", "+partition.width=8",
         "~edges.patterns.static_distance", "+edges.weights.static_distance=0.3", "+edges.patterns.own._target_=m.C",
         "+trainer.arguments.gradient_accumulation_steps=2", "+trainer.arguments.gradient_checkpointing=true",
         "+trainer.arguments.max_steps=-1", "recipe=whole long_backbone=answerdotai/ModernBERT-base",

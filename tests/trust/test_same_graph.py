@@ -169,32 +169,31 @@ def test_an_edge_is_a_coin_below_its_probability(data):
         expected, weight = [], []
         for start, p in zip(batch.ptr.tolist(), sampled.probability.dense(), strict=False):
             ids = torch.arange(start, start + len(p))
-            coins = toss(sampled.lower[ids][:, None], sampled.higher[ids][None, :])
+            key = batch.coin_key[batch.batch[ids]] if "batch" in batch else batch.coin_key.expand(len(ids))
+            lower, higher = node_hashes(key, ids - start)
+            coins = toss(lower[:, None], higher[None, :])
             upper = ((coins < p * COIN_SIDES) & (ids[:, None] < ids[None, :])).nonzero() + start
             expected.append(torch.cat([upper, upper.flip(1)]))
             weight.append(p.clamp(max=1.0).float()[tuple((expected[-1] - start).T)])
         expected = torch.cat(expected)
         order = torch.argsort(expected[:, 0] * 10_000 + expected[:, 1])
         expected, weight = expected[order].T, torch.cat(weight)[order]
-        for dense_up_to in (4096, 0):
-            sampled.dense_up_to = dense_up_to
-            assert same(sampled.edges(), (expected, weight))
+        assert same(sampled.edges(), (expected, weight))
 
 
 @cases(40)
 @given(st.integers(2, 300), st.integers(0, 1 << 62), st.floats(0.3, 3.0), st.randoms(use_true_random=False))
 def test_a_coin_close_to_its_threshold_is_decided_exactly(size, key, gain, random):
-    """P of the first node and each other is the pair's own coin, a sixteenth of a side beside: no float32 can tell."""
+    """P of the first node and each other is the pair's own hash, a sixteenth beside: no float32 can tell."""
     batch, ptr = torch.zeros(size, dtype=torch.long), torch.tensor([0, size])
     lower, higher = node_hashes(torch.full((size,), key), torch.arange(size))
     beside = torch.tensor([random.choice([-1, 1]) for _ in range(size)])
     gain = torch.tensor([gain], dtype=torch.float64)
     p = LowRank(batch, ptr, (toss(lower[0], higher) + beside.double() / 16) / COIN_SIDES / gain, gain)
-    for dense_up_to in (4096, 0):
-        row, column = SocialGraph(p, torch.tensor([key]), dense_up_to=dense_up_to).edges()[0]
-        expected = (beside > 0) & (torch.arange(size) > 0)
-        assert column[row == 0].tolist() == expected.nonzero().flatten().tolist()
-        assert row[column == 0].tolist() == column[row == 0].tolist()
+    row, column = SocialGraph(p, torch.tensor([key])).edges()[0]
+    expected = (beside > 0) & (torch.arange(size) > 0)
+    assert column[row == 0].tolist() == expected.nonzero().flatten().tolist()
+    assert row[column == 0].tolist() == column[row == 0].tolist()
 
 
 # --- circles ---------------------------------------------------------------------------------------------------------

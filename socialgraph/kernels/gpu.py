@@ -1,0 +1,383 @@
+"""The kernels on a GPU, in Triton: three launches for the circles of a batch, three for its edges.
+
+:mod:`socialgraph.kernels` says what is computed. Here nothing is kept of a graph: a pair costs some forty operations
+on numbers that are at hand, less than writing it down and reading it again.
+
+* :func:`prepare_kernel` hashes nodes and clears what is counted.
+* :func:`degree_kernel` counts the friends of all nodes, each pair once: programs of some rows of a document each.
+* :func:`circles_kernel` takes all circles out of a document: one program each, which meets at a barrier where one step
+  reads what another has written. Documents may be longer than its tiles; then it walks.
+* :func:`edges_kernel` writes all edges, once the degrees have said where each row begins.
+
+Sums of float64 are those of the CPU: no product may be fused with a sum, since gain * kernel is rounded first
+(``enable_fp_fusion=False``). ``TRITON_INTERPRET=1`` runs the same on a CPU.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from socialgraph.kernels.closed_form import ClosedForm
+
+#: a tile of pairs: larger ones spill registers
+ROWS, COLUMNS = 16, 64
+#: nodes, friends or members that the program of a document looks at together
+TILE, MEMBERS = 1024, 64
+#: warps of that program
+WARPS = 16
+#: circles whose bits fit in a word
+WORD = 32
+#: what stands for the leader among the weights of its friends: more than the bits of any float32 up to 1
+LEADER_KEY = 0x7FFFFFFF
+
+
+@triton.jit
+def mix_bits(x):
+    """Return SplitMix64's finaliser of a uint64."""
+    x = x * 0x9E3779B97F4A7C15
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EB
+    return x ^ (x >> 31)
+
+
+@triton.jit
+def mix_signed(x):
+    """Return the same finaliser of an int64, with shifts that keep the sign."""
+    x = x * (-0x61C8864680B583EB)
+    x = (x ^ (x >> 30)) * (-0x40A7B892E31B1A47)
+    x = (x ^ (x >> 27)) * (-0x6B2FB644ECCEEE15)
+    return x ^ (x >> 31)
+
+
+@triton.jit
+def pair_hash(x):
+    """Return the hash of a pair, 24 bits, as float64 from the sum of its ends' hashes (MurmurHash3's finaliser)."""
+    x = (x ^ (x >> 16)) * 0x85EBCA6B
+    x = (x ^ (x >> 13)) * 0xC2B2AE35
+    x = x ^ (x >> 16)
+    return (x & 0xFFFFFF).to(tl.int32).to(tl.float64)
+
+
+@triton.jit
+def probability(i, j, first, nodes, kernel, gain, constant, row, column, u, v, S: tl.constexpr):
+    """Return P of places i and j of a document (broadcast) in units of 2^-24, not clipped."""
+    near = gain * tl.load(kernel + tl.abs(i - j)) + constant
+    p = tl.load(row + first + i) + tl.load(column + first + j)
+    for s in tl.static_range(S):
+        p += tl.load(u + s * nodes + first + i) * tl.load(v + s * nodes + first + j)
+    return (near + p) * 16777216.0
+
+
+@triton.jit
+def prepare_kernel(ptr, key, lower, higher, degree, share, WORDS: tl.constexpr, TILE: tl.constexpr):
+    """Hash the nodes of a document, and clear degrees and the circles that nodes share."""
+    document = tl.program_id(0)
+    first = tl.load(ptr + document)
+    n = (tl.load(ptr + document + 1) - first).to(tl.int32)
+    start = mix_bits(tl.load(key + document).to(tl.uint64))
+    for begin in range(0, n, TILE):
+        place = begin + tl.arange(0, TILE)
+        inside = place < n
+        twice = start + (2 * place).to(tl.uint64)
+        # 32 bits of each hash
+        tl.store(lower + first + place, mix_bits(twice).to(tl.uint32).to(tl.int32, bitcast=True), inside)
+        tl.store(higher + first + place, mix_bits(twice + 1).to(tl.uint32).to(tl.int32, bitcast=True), inside)
+        tl.store(degree + first + place, tl.zeros_like(place), inside)
+        for word in tl.static_range(WORDS):
+            tl.store(share + (first + place) * WORDS + word, tl.zeros_like(place), inside)
+
+
+@triton.jit
+def degree_kernel(
+    ptr, nodes, kernel, gain, constant, row, column, u, v, lower, higher, degree,
+    S: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
+    """Count the friends of some rows of a document among the nodes behind each, for both ends of a pair."""
+    document = tl.program_id(0)
+    first = tl.load(ptr + document)
+    n = (tl.load(ptr + document + 1) - first).to(tl.int32)
+    top = tl.program_id(1) * ROWS
+    if top < n:
+        gain_here, constant_here = tl.load(gain + document), tl.load(constant + document)
+        i = top + tl.arange(0, ROWS)
+        i_safe = tl.minimum(i, n - 1)[:, None]
+        own = tl.load(lower + first + i_safe).to(tl.uint32, bitcast=True)
+        friends = tl.zeros([ROWS], tl.int32)
+        for begin in range((top // COLUMNS) * COLUMNS, n, COLUMNS):
+            j = begin + tl.arange(0, COLUMNS)
+            j_safe = tl.minimum(j, n - 1)[None, :]
+            other = tl.load(higher + first + j_safe).to(tl.uint32, bitcast=True)
+            p = probability(
+                i_safe, j_safe, first, nodes, kernel, gain_here, constant_here, row, column, u, v, S
+            )  # fmt: skip
+            edge = (pair_hash(own + other) < p) & (i[:, None] < j[None, :]) & (j[None, :] < n)
+            hit = edge.to(tl.int32)
+            friends += tl.sum(hit, 1)
+            tl.atomic_add(degree + first + j, tl.sum(hit, 0), j < n, sem="relaxed")
+        tl.atomic_add(degree + first + i, friends, i < n, sem="relaxed")
+
+
+@triton.jit
+def edges_kernel(
+    ptr, nodes, kernel, gain, constant, row, column, u, v, lower, higher, start, total, edge_index, weight,
+    S: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
+    """Write the edges of some rows of a document; ``start`` says where each row's begin."""
+    document = tl.program_id(0)
+    first = tl.load(ptr + document)
+    n = (tl.load(ptr + document + 1) - first).to(tl.int32)
+    top = tl.program_id(1) * ROWS
+    if top < n:
+        gain_here, constant_here = tl.load(gain + document), tl.load(constant + document)
+        i = top + tl.arange(0, ROWS)
+        i_safe = tl.minimum(i, n - 1)[:, None]
+        low_i = tl.load(lower + first + i_safe).to(tl.uint32, bitcast=True)
+        high_i = tl.load(higher + first + i_safe).to(tl.uint32, bitcast=True)
+        end = tl.load(start + first + i, i < n, 0)
+        for begin in range(0, n, COLUMNS):
+            j = begin + tl.arange(0, COLUMNS)
+            j_safe = tl.minimum(j, n - 1)[None, :]
+            low_j = tl.load(lower + first + j_safe).to(tl.uint32, bitcast=True)
+            high_j = tl.load(higher + first + j_safe).to(tl.uint32, bitcast=True)
+            p = probability(
+                i_safe, j_safe, first, nodes, kernel, gain_here, constant_here, row, column, u, v, S
+            )  # fmt: skip
+            drawn = pair_hash(tl.where(i[:, None] < j[None, :], low_i + high_j, low_j + high_i))
+            edge = (drawn < p) & (i[:, None] != j[None, :]) & (i[:, None] < n) & (j[None, :] < n)
+            hit = edge.to(tl.int64)
+            place = end[:, None] + tl.cumsum(hit, 1) - 1
+            tl.store(edge_index + place, first + i[:, None] + 0 * j[None, :], edge)
+            tl.store(edge_index + total + place, first + j[None, :] + 0 * i[:, None], edge)
+            tl.store(weight + place, tl.minimum(p / 16777216.0, 1.0).to(tl.float32), edge)
+            end += tl.sum(hit, 1)
+
+
+@triton.jit
+def shared(one, other, share, first, WORDS: tl.constexpr, NODE_LEVEL: tl.constexpr):
+    """Return where circles have taken the edge between two places (broadcast), as a number that is not 0."""
+    if NODE_LEVEL:
+        return tl.load(share + first + one) | tl.load(share + first + other)
+    taken = tl.load(share + (first + one) * WORDS) & tl.load(share + (first + other) * WORDS)
+    for word in tl.static_range(1, WORDS):
+        taken |= tl.load(share + (first + one) * WORDS + word) & tl.load(share + (first + other) * WORDS + word)
+    return taken
+
+
+@triton.jit
+def reaching(keys, amount, least, TILE: tl.constexpr):
+    """Return how many of the first ``amount`` keys are at least ``least``."""
+    found = 0
+    for begin in range(0, amount, TILE):
+        f = begin + tl.arange(0, TILE)
+        found += tl.sum(((tl.load(keys + f, f < amount, 0) >= least) & (f < amount)).to(tl.int32), 0)
+    return found
+
+
+@triton.jit
+def circles_kernel(
+    ptr, nodes, kernel, gain, constant, row, column, u, v, lower, higher, degree, share, friend, friend_key, friend_tie,
+    members, leaders, k, max_size,
+    S: tl.constexpr, WORDS: tl.constexpr, NODE_LEVEL: tl.constexpr, BY_WEIGHT: tl.constexpr,
+    TILE: tl.constexpr, MEMBERS: tl.constexpr, LEADER_KEY: tl.constexpr,
+):  # fmt: skip
+    """Take all circles out of one document.
+
+    ``degree`` holds what is left of each node's, ``share [N, WORDS]`` a bit for each circle of a node (node-level: one
+    for all). ``friend`` and its keys list the leader and its friends, in order; a list of a document has as much room
+    as the document, and that of ``members`` is ``max_size``.
+    """
+    document = tl.program_id(0)
+    first = tl.load(ptr + document)
+    n = (tl.load(ptr + document + 1) - first).to(tl.int32)
+    gain_here, constant_here = tl.load(gain + document), tl.load(constant + document)
+    friend += first
+    friend_key += first
+    friend_tie += first
+    turn = 0
+    going = n > 1
+    while going:
+        # 1. The node of highest degree leads; of equals the lowest.
+        best = tl.full([], 0, tl.int64)
+        for begin in range(0, n, TILE):
+            i = begin + tl.arange(0, TILE)
+            rank = (tl.load(degree + first + i, i < n, 0).to(tl.int64) << 32) + (LEADER_KEY - i)
+            best = tl.maximum(best, tl.max(rank, 0))
+        leader = (LEADER_KEY - (best & LEADER_KEY)).to(tl.int32)
+        going = (best >> 32) > 0
+        if going:
+            # 2. The leader and its friends, each with its weight and what decides between equal weights.
+            low, high = (
+                tl.load(lower + first + leader).to(tl.uint32, bitcast=True),
+                tl.load(higher + first + leader).to(tl.uint32, bitcast=True),
+            )
+            mixed = mix_signed(leader.to(tl.int64))
+            count = 0
+            for begin in range(0, n, TILE):
+                j = begin + tl.arange(0, TILE)
+                inside = j < n
+                j_safe = tl.minimum(j, n - 1)
+                low_j = tl.load(lower + first + j_safe).to(tl.uint32, bitcast=True)
+                high_j = tl.load(higher + first + j_safe).to(tl.uint32, bitcast=True)
+                p = probability(
+                    leader, j_safe, first, nodes, kernel, gain_here, constant_here, row, column, u, v, S
+                )  # fmt: skip
+                drawn = pair_hash(tl.where(leader < j, low + high_j, low_j + high))
+                edge = (drawn < p) & (shared(leader, j_safe, share, first, WORDS, NODE_LEVEL) == 0)
+                listed = ((edge & (j != leader)) | (j == leader)) & inside
+                bits = tl.minimum(p / 16777216.0, 1.0).to(tl.float32).to(tl.int32, bitcast=True)
+                place = count + tl.cumsum(listed.to(tl.int32), 0) - 1
+                tl.store(friend + place, j, listed)
+                tl.store(friend_key + place, tl.where(j == leader, LEADER_KEY, bits), listed)
+                if BY_WEIGHT:
+                    # the lowest tie hash goes first: its complement is the highest
+                    tie = ~mix_signed(mixed + mix_signed(j.to(tl.int64)))
+                    tl.store(friend_tie + place, tie, listed)
+                count += tl.sum(listed.to(tl.int32), 0)
+            tl.debug_barrier()
+
+            # 3. Of too many the strongest stay: the last weight that does, bit by bit, then the last of equals.
+            least = 0
+            last = tl.full([], -0x8000000000000000, tl.int64)
+            if BY_WEIGHT:
+                if count > max_size:
+                    for b in range(31):
+                        more = least | (1 << (30 - b))
+                        if reaching(friend_key, count, more, TILE) >= max_size:
+                            least = more
+                    above = reaching(friend_key, count, least + 1, TILE)
+                    if reaching(friend_key, count, least, TILE) > max_size:
+                        for b in range(64):
+                            bit = tl.full([], 1, tl.int64) << (63 - b)
+                            more = last ^ bit  # the highest bit is the sign: from the lowest number upwards
+                            reach = 0
+                            for begin in range(0, count, TILE):
+                                f = begin + tl.arange(0, TILE)
+                                equal = tl.load(friend_key + f, f < count, -1) == least
+                                reach += tl.sum(
+                                    (equal & (tl.load(friend_tie + f, f < count, 0) >= more)).to(tl.int32), 0
+                                )
+                            if reach >= max_size - above:
+                                last = more
+
+            # 4. The members, in order.
+            size = 0
+            member = members + (document.to(tl.int64) * k + turn) * max_size
+            for begin in range(0, count, TILE):
+                f = begin + tl.arange(0, TILE)
+                node = tl.load(friend + f, f < count, 0)
+                if BY_WEIGHT:
+                    weight = tl.load(friend_key + f, f < count, -1)
+                    stays = (weight > least) | (weight == least)
+                    if count > max_size:
+                        stays = (weight > least) | ((weight == least) & (tl.load(friend_tie + f, f < count, 0) >= last))
+                else:
+                    # one place is the leader's, before whom or behind whom the others stand
+                    stays = (f - (node > leader).to(tl.int32) < max_size - 1) | (node == leader)
+                stays = stays & (f < count)
+                place = size + tl.cumsum(stays.to(tl.int32), 0) - 1
+                tl.store(member + place, node, stays)
+                size += tl.sum(stays.to(tl.int32), 0)
+            tl.store(leaders + document * k + turn, leader)
+            tl.debug_barrier()
+
+            # 5. What degrees lose: to the members those of all nodes, or of the members alone.
+            losers = n if NODE_LEVEL else size
+            for begin in range(0, losers, MEMBERS):
+                a = begin + tl.arange(0, MEMBERS)
+                if NODE_LEVEL:
+                    i = tl.minimum(a, n - 1)
+                else:
+                    i = tl.load(member + a, a < losers, 0)
+                low_i = tl.load(lower + first + i).to(tl.uint32, bitcast=True)[:, None]
+                high_i = tl.load(higher + first + i).to(tl.uint32, bitcast=True)[:, None]
+                lost = tl.zeros([MEMBERS], tl.int32)
+                for start in range(0, size, MEMBERS):
+                    b = start + tl.arange(0, MEMBERS)
+                    j = tl.load(member + b, b < size, 0)
+                    low_j = tl.load(lower + first + j).to(tl.uint32, bitcast=True)[None, :]
+                    high_j = tl.load(higher + first + j).to(tl.uint32, bitcast=True)[None, :]
+                    p = probability(
+                        i[:, None], j[None, :], first, nodes, kernel, gain_here, constant_here, row, column, u, v, S
+                    )  # fmt: skip
+                    drawn = pair_hash(tl.where(i[:, None] < j[None, :], low_i + high_j, low_j + high_i))
+                    edge = (drawn < p) & (i[:, None] != j[None, :]) & (b < size)[None, :]
+                    if NODE_LEVEL:  # members are not taken yet, so only i may be
+                        edge = edge & (tl.load(share + first + i) == 0)[:, None]
+                    else:
+                        edge = edge & (shared(i[:, None], j[None, :], share, first, WORDS, NODE_LEVEL) == 0)
+                    lost += tl.sum(edge.to(tl.int32), 1)
+                left = tl.load(degree + first + i, a < losers, 0) - lost
+                tl.store(degree + first + i, left, a < losers)
+            tl.debug_barrier()
+
+            # 6. The members have this circle; node-level, they have no friends any more.
+            for begin in range(0, size, TILE):
+                a = begin + tl.arange(0, TILE)
+                node = tl.load(member + a, a < size, 0)
+                if NODE_LEVEL:
+                    tl.store(share + first + node, tl.full([TILE], 1, tl.int32), a < size)
+                    tl.store(degree + first + node, tl.zeros([TILE], tl.int32), a < size)
+                else:
+                    word = share + (first + node) * WORDS + turn // 32
+                    tl.store(word, tl.load(word, a < size, 0) | (1 << (turn % 32)), a < size)
+            tl.debug_barrier()
+            turn += 1
+            going = turn < k
+
+
+def prepared(form: ClosedForm, words: int = 1) -> tuple[int, int, tuple[Tensor, ...], Tensor, Tensor]:
+    """Return documents, nodes, what kernels read of a batch, and cleared degrees and shares."""
+    documents, nodes = form.ptr.numel() - 1, form.row.numel()
+    number = torch.empty(2, nodes, dtype=torch.int32, device=form.ptr.device)
+    degree = torch.empty(nodes, dtype=torch.int32, device=form.ptr.device)
+    share = torch.empty(nodes, words, dtype=torch.int32, device=form.ptr.device)
+    ptr, kernel, gain, constant, row, column, u, v, key = form
+    prepare_kernel[documents,](ptr, key, number[0], number[1], degree, share, WORDS=words, TILE=TILE)
+    read = (ptr, nodes, kernel, gain, constant, row, column, u, v, number[0], number[1])
+    return documents, nodes, read, degree, share
+
+
+def count_degrees(form: ClosedForm, documents: int, read: tuple, degree: Tensor) -> None:
+    """Count the friends of all nodes into ``degree``."""
+    grid = (documents, triton.cdiv(form.kernel.numel(), ROWS))
+    degree_kernel[grid](
+        *read, degree, S=form.u.size(0), ROWS=ROWS, COLUMNS=COLUMNS, num_warps=4, enable_fp_fusion=False
+    )
+
+
+def greedy_circles(
+    form: ClosedForm, k: int, max_size: int, node_level: bool, by_weight: bool
+) -> tuple[Tensor, Tensor]:
+    """See :func:`socialgraph.kernels.greedy_circles`."""
+    words = 1 if node_level else triton.cdiv(k, WORD)
+    documents, nodes, read, degree, share = prepared(form, words)
+    count_degrees(form, documents, read, degree)
+    members = torch.full((documents, k, max_size), -1, dtype=torch.int32, device=degree.device)
+    leaders = torch.full((documents, k), -1, dtype=torch.int32, device=degree.device)
+    friend = torch.empty(2, nodes, dtype=torch.int32, device=degree.device)
+    tie = torch.empty(nodes, dtype=torch.long, device=degree.device)
+    circles_kernel[documents,](
+        *read, degree, share, friend[0], friend[1], tie, members, leaders, k, max_size,
+        S=form.u.size(0), WORDS=words, NODE_LEVEL=node_level, BY_WEIGHT=by_weight,
+        TILE=TILE, MEMBERS=MEMBERS, LEADER_KEY=LEADER_KEY, num_warps=WARPS, enable_fp_fusion=False,
+    )  # fmt: skip
+    return members, leaders
+
+
+def all_edges(form: ClosedForm) -> tuple[Tensor, Tensor]:
+    """See :func:`socialgraph.kernels.all_edges`."""
+    documents, _, read, degree, _ = prepared(form)
+    count_degrees(form, documents, read, degree)
+    end = degree.cumsum(0)
+    total = int(end[-1]) if end.numel() else 0
+    edge_index = torch.empty(2, total, dtype=torch.long, device=degree.device)
+    weight = torch.empty(total, device=degree.device)
+    grid = (documents, triton.cdiv(form.kernel.numel(), ROWS))
+    edges_kernel[grid](
+        *read, end - degree, total, edge_index, weight,
+        S=form.u.size(0), ROWS=ROWS, COLUMNS=COLUMNS, num_warps=4, enable_fp_fusion=False,
+    )  # fmt: skip
+    return edge_index, weight

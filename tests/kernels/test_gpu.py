@@ -1,0 +1,89 @@
+"""The kernels on a GPU do what those on a CPU do: on a GPU where there is one, else in Triton's interpreter.
+
+Tiles are made small there, so that documents are longer than they are.
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+import torch
+from drawing import PATTERNS, documents
+from graphs import random_document
+from torch_geometric.data import Batch
+
+pytest.importorskip("triton", reason="needs Triton: pip install 'socialgraph-ir[triton]'")
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+if DEVICE == "cpu" and os.environ.get("TRITON_INTERPRET") != "1":
+    pytest.skip("Triton's interpreter is off: TRITON_INTERPRET=1", allow_module_level=True)
+
+from socialgraph.edges import SocialEdges
+from socialgraph.kernels import ClosedForm, cpu, gpu
+
+SMALL = {"ROWS": 8, "COLUMNS": 16, "TILE": 64, "MEMBERS": 16}
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")
+
+
+def form_of(name: str, batch: Batch, sparsity: float = 0.8) -> ClosedForm:
+    form = SocialEdges(PATTERNS[name], sparsity=sparsity).sampled(batch).closed_form
+    assert form is not None
+    return form
+
+
+def there(form: ClosedForm) -> ClosedForm:
+    return ClosedForm(*(x.to(DEVICE) for x in form))
+
+
+def assert_same(form: ClosedForm, *options) -> None:
+    for found, want in zip(gpu.greedy_circles(there(form), *options), cpu.greedy_circles(form, *options), strict=True):
+        assert torch.equal(found.cpu(), want), options
+
+
+@pytest.fixture
+def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    if DEVICE == "cpu":
+        for name, size in SMALL.items():
+            monkeypatch.setattr(gpu, name, size)
+
+
+@pytest.mark.parametrize("node_level", [False, True], ids=["edge", "node"])
+@pytest.mark.parametrize("by_weight", [False, True], ids=["first", "strongest"])
+@pytest.mark.parametrize("name", ["three", "uniform", "words"])
+def test_circles(name: str, node_level: bool, by_weight: bool, small_tiles: None) -> None:
+    batch = Batch.from_data_list([*documents(5, 3, 60), random_document(150, 4)])
+    for k, max_size in ((4, 20), (3, 2)):
+        assert_same(form_of(name, batch), k, max_size, node_level, by_weight)
+
+
+@pytest.mark.parametrize("node_level", [False, True], ids=["edge", "node"])
+def test_more_circles_than_a_word_has_bits(node_level: bool, small_tiles: None) -> None:
+    batch = Batch.from_data_list([random_document(90, 4), random_document(0, 1), random_document(1, 1)])
+    assert_same(form_of("three", batch, 0.3), 70, 4, node_level, True)
+
+
+@pytest.mark.parametrize("node_level", [False, True], ids=["edge", "node"])
+def test_tiles_as_they_are(node_level: bool) -> None:
+    assert_same(form_of("three", Batch.from_data_list([random_document(1100, 4)])), 2, 128, node_level, True)
+
+
+@pytest.mark.parametrize("name", ["three", "steep", "uniform"])
+def test_edges(name: str, small_tiles: None) -> None:
+    form = form_of(name, Batch.from_data_list(documents(6, 7, 70)))
+    for found, want in zip(gpu.all_edges(there(form)), cpu.all_edges(form), strict=True):
+        assert torch.equal(found.cpu(), want)
+
+
+def test_nothing_at_all() -> None:
+    form = form_of("three", Batch.from_data_list([random_document(0, 1)]))
+    assert gpu.all_edges(there(form))[0].shape == (2, 0)
+    assert (gpu.greedy_circles(there(form), 2, 5, False, True)[1] == -1).all()
+
+
+def test_a_sum_is_not_fused_with_a_product() -> None:
+    """gain * kernel is rounded before it is added to: where it is not, an edge of this document differs."""
+    rng = np.random.default_rng(0)
+    batch = Batch.from_data_list([random_document(n, n, coin_key=int(rng.integers(2**60))) for n in (300, 301)])
+    form = form_of("three", batch)
+    assert torch.equal(gpu.all_edges(there(form))[1].cpu(), cpu.all_edges(form)[1])
