@@ -10,6 +10,10 @@ from pathlib import Path
 import children
 import pytest
 import torch
+
+if not torch.cuda.is_available():  # before Triton's kernels are imported: its interpreter runs them on the CPU
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+
 from hypothesis import settings
 from torch_geometric.data import Batch
 from transformers import BertConfig, BertModel, BertTokenizerFast
