@@ -39,7 +39,7 @@ from socialgraph.edges import (
     SocialEdges,
     StaticCentrality,
     StaticDistance,
-    coin_key,
+    draw_key,
 )
 from socialgraph.partition import EdgeCircles, FriendCircles, NodeCircles
 
@@ -81,7 +81,7 @@ def document(length: int) -> Batch:
     """A batch of one document: the longest page, cut, or followed by others."""
     words, counts, query, bert = corpus()
     ids = words[:length].long()
-    batch = Batch.from_data_list([document_graph(ids, query, coin_key(0, "q", "d"), tfidf=counts.tfidf(ids))])
+    batch = Batch.from_data_list([document_graph(ids, query, draw_key(0, query, ids), tfidf=counts.tfidf(ids))])
     weigh(batch, bert.name, bert.weights(batch))
     return batch
 

@@ -20,7 +20,7 @@ from transformers import BertConfig, BertModel, BertTokenizerFast
 
 from socialgraph.data.circles import compose
 from socialgraph.data.graph import connect, document_graph, gather, weigh
-from socialgraph.edges import DynamicDistance, SocialEdges, StaticCentrality, StaticDistance, coin_key
+from socialgraph.edges import DynamicDistance, SocialEdges, StaticCentrality, StaticDistance, draw_key
 from socialgraph.partition import EdgeCircles, Windows
 
 pytest_plugins = ["studies", "workshop", "training_task"]  # fixtures for the tests of experiments/, and of training
@@ -135,7 +135,8 @@ def document_batch(lengths=(70, 0, 33, 1), vocabulary=200, passages=16, k=4, max
     for number, length in enumerate(lengths):
         draw = lambda n: torch.randint(5, vocabulary, (n,), generator=generator)  # noqa: E731
         weights = torch.rand(length, generator=generator, dtype=torch.float64)
-        graphs.append(document_graph(draw(length), draw(2 + number), coin_key(seed, "q", str(number)), tfidf=weights))
+        ids, query = draw(length), draw(2 + number)
+        graphs.append(document_graph(ids, query, draw_key(seed, query, ids), tfidf=weights))
     batch = Batch.from_data_list(graphs)
     edges = SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance()], sparsity=0.8)
     weigh(batch, "dynamic_distance", edges.patterns["dynamic_distance"].weights(batch))

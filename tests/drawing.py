@@ -109,7 +109,7 @@ def copies(data: Data, keys: Sequence[int]) -> list[Data]:
     out = []
     for key in keys:
         one = data.clone()
-        one.coin_key = torch.tensor([key])
+        one.draw_key = torch.tensor([key])
         out.append(one)
     return out
 
@@ -154,7 +154,7 @@ def documents(amount: int, seed: int, longest: int = 400) -> list[Data]:
         length = int(rng.integers(0, 4) if number % 5 == 0 else rng.integers(0, longest + 1))
         key = int(rng.integers(0, 2**62))
         equal = number % 11 == 0
-        data.append(document([9] * length, [7], coin_key=key) if equal else random_document(length, key, 40, 4, key))
+        data.append(document([9] * length, [7], draw_key=key) if equal else random_document(length, key, 40, 4, key))
     return data
 
 

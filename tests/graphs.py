@@ -130,7 +130,7 @@ def document(
     input_ids: Sequence[int],
     query_ids: Sequence[int] = (),
     tfidf: Sequence[float] | None = None,
-    coin_key: int = 0,
+    draw_key: int = 0,
 ) -> Data:
     """A (query, document) pair as patterns and sampler read it; tf-idf is 1 everywhere if not given."""
     return Data(
@@ -138,14 +138,14 @@ def document(
         tfidf=torch.tensor([1.0] * len(input_ids) if tfidf is None else list(tfidf), dtype=torch.float64),
         query_ids=torch.tensor(list(query_ids), dtype=torch.int64),
         query_length=torch.tensor([len(query_ids)]),
-        coin_key=torch.tensor([coin_key], dtype=torch.int64),
+        draw_key=torch.tensor([draw_key], dtype=torch.int64),
         num_nodes=len(input_ids),
     )
 
 
-def random_document(length: int, seed: int, vocabulary: int = 40, query_length: int = 4, coin_key: int = 0) -> Data:
+def random_document(length: int, seed: int, vocabulary: int = 40, query_length: int = 4, draw_key: int = 0) -> Data:
     """Random words, a random query that matches some of them, and tf-idf weights as skewed as real ones."""
     rng = np.random.default_rng(seed)
     words = rng.integers(10, 10 + vocabulary, length).tolist()
     query = rng.integers(10, 10 + vocabulary, query_length).tolist()
-    return document(words, query, rng.gamma(1.5, 2.0, length).tolist(), coin_key)
+    return document(words, query, rng.gamma(1.5, 2.0, length).tolist(), draw_key)

@@ -7,7 +7,7 @@ from torch_geometric.data import Batch
 
 from socialgraph.data import compose, document_graph
 from socialgraph.data.graph import connect, gather, weigh
-from socialgraph.edges import DynamicDistance, SocialEdges, StaticCentrality, StaticDistance, coin_key
+from socialgraph.edges import DynamicDistance, SocialEdges, StaticCentrality, StaticDistance, draw_key
 from socialgraph.partition import EdgeCircles, Windows
 
 #: texts that a page must show as text
@@ -70,7 +70,7 @@ def one(length=70, circles=None, sparsity=0.8, passages=16, seed=0):
     ids = torch.randint(5, 200, (length,), generator=generator)
     tfidf = torch.rand(length, generator=generator, dtype=torch.float64)
     query = ids[[length // 3, length // 2]] if length else torch.tensor([7])
-    batch = Batch.from_data_list([document_graph(ids, query, coin_key(seed, "q", "d"), "q", "d", tfidf=tfidf)])
+    batch = Batch.from_data_list([document_graph(ids, query, draw_key(seed, query, ids), "q", "d", tfidf=tfidf)])
     patterns = [StaticDistance(), StaticCentrality(), DynamicDistance()]
     edges = SocialEdges(patterns, {"static_distance": 2.0}, sparsity)
     weigh(batch, "dynamic_distance", edges.patterns["dynamic_distance"].weights(batch))

@@ -17,7 +17,7 @@ from socialgraph.data.graph import DocumentGraph, connect, document_graph, gathe
 from socialgraph.data.statistics import TermStatistics
 from socialgraph.data.tokens import Tokens
 from socialgraph.data.weight_cache import WeightCache
-from socialgraph.edges import Centrality, EdgeSampler, SocialEdges, SparseEdges, coin_key
+from socialgraph.edges import Centrality, EdgeSampler, SocialEdges, SparseEdges, draw_key
 from socialgraph.edges.layout import document_name
 from socialgraph.edges.sampler_laws import checked_edges
 from socialgraph.errors import InputError, OptionError, blaming, is_own
@@ -102,7 +102,7 @@ class GraphBuilder:
         query_ids = self.tokens.query(query)
         if query_ids.numel() == 0:
             raise InputError(f"query {query_id!r} has no word piece: {query!r}")
-        key = coin_key(self.seed, query_id, document_id)
+        key = draw_key(self.seed, query_ids, input_ids)
         weights = {"tfidf": self.statistics.tfidf(input_ids)}
         if (score := self.first_stage_score(query_id, document_id)) is not None:
             weights["first_stage_score"] = torch.tensor([score], dtype=torch.float64)

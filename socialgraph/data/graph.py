@@ -22,7 +22,7 @@ class DocumentGraph(Data):
         input_ids: the document, without special tokens, ``[L]`` int64.
         query_ids: the query, without special tokens, ``[Q]`` int64.
         query_length: Q, ``[1]`` int64.
-        coin_key: key of the pair's coins, ``[1]`` int64, see :func:`socialgraph.edges.coin_key`.
+        draw_key: what decides which edges are drawn, ``[1]`` int64, see :func:`socialgraph.edges.draw_key`.
         query_id: id of the query.
         document_id: id of the document.
         tfidf: weight of each token, ``[L]`` float64, and further weights under their pattern's name.
@@ -54,14 +54,14 @@ class DocumentGraph(Data):
 
 
 def document_graph(
-    input_ids: Tensor, query_ids: Tensor, coin_key: int, query_id: str = "", document_id: str = "", **weights: Tensor
+    input_ids: Tensor, query_ids: Tensor, draw_key: int, query_id: str = "", document_id: str = "", **weights: Tensor
 ) -> DocumentGraph:
     """Return a pair's graph without edges and circles yet.
 
     Args:
         input_ids: the document's word pieces, ``[L]``; L may be 0.
         query_ids: the query's word pieces, ``[Q]``.
-        coin_key: see :func:`socialgraph.edges.coin_key`.
+        draw_key: see :func:`socialgraph.edges.draw_key`.
         query_id: id of the query.
         document_id: id of the document.
         weights: node weights that patterns need, each ``[L]``, such as ``tfidf``; and what else the graph has.
@@ -70,7 +70,7 @@ def document_graph(
         input_ids=input_ids.long(),
         query_ids=query_ids.long(),
         query_length=torch.tensor([query_ids.numel()]),
-        coin_key=torch.tensor([coin_key]),
+        draw_key=torch.tensor([draw_key]),
         query_id=query_id,
         document_id=document_id,
         num_nodes=input_ids.numel(),

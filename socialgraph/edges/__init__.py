@@ -3,7 +3,7 @@
 from socialgraph.edges.affinity import Affinity, LowRank
 from socialgraph.edges.bigbird import BigBirdEdges
 from socialgraph.edges.block_attention import BlockHubs, BlockWindow, RandomBlocks
-from socialgraph.edges.coins import COIN_SIDES, coin_key
+from socialgraph.edges.draws import HASH_RANGE, draw_key
 from socialgraph.edges.dynamic_centrality import DynamicCentrality
 from socialgraph.edges.dynamic_distance import DynamicDistance
 from socialgraph.edges.edge_sampler import EdgeSampler
@@ -28,7 +28,7 @@ from socialgraph.edges.uniform import Uniform
 from socialgraph.edges.watts_strogatz import WattsStrogatz
 
 __all__ = [
-    "COIN_SIDES",
+    "HASH_RANGE",
     "Affinity",
     "BigBirdEdges",
     "BlockHubs",
@@ -61,6 +61,6 @@ __all__ = [
     "StaticDistance",
     "Uniform",
     "WattsStrogatz",
-    "coin_key",
+    "draw_key",
     "mix",
 ]

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from socialgraph.edges.coins import COIN_SIDES, coin_key, node_hashes, toss
+from socialgraph.edges.draws import HASH_RANGE, draw_key, node_hashes, pair_hash
 from socialgraph.edges.hubs import Hubs
 from socialgraph.edges.layout import documents, positions
 from socialgraph.edges.sparse import Hears, Rule
@@ -79,7 +79,7 @@ class BlockHubs(Hubs):
 class RandomBlocks(Rule):
     """A block hears a few random blocks, neither its neighbours nor a first or last block. The others need not hear it.
 
-    Which ones is a hash of (seed, ``coin_key`` of the document, listening block, heard block): the smallest hashes win,
+    Which ones is a hash of (seed, ``draw_key`` of the document, listening block, heard block): the smallest hashes win,
     ties go to the lower block. So they are the same in any batch and on any device.
 
     Args:
@@ -98,6 +98,7 @@ class RandomBlocks(Rule):
         self.block = check_block(block)
         self.amount = amount
         self.seed = seed
+        self.key = draw_key(seed, torch.tensor([]), torch.tensor([]))
 
     def forward(self, graph: Data) -> Hears:
         """Return whose blocks drew whose."""
@@ -105,15 +106,15 @@ class RandomBlocks(Rule):
         block, last = blocks(graph, self.block)
         amount = int(last.max()) + 1 if last.numel() else 0
         number = torch.arange(amount, device=last.device)
-        key = graph.coin_key ^ coin_key(self.seed, "random blocks", "")
+        key = graph.draw_key ^ self.key
         listens, heard = node_hashes(key[:, None], number)
-        coin = toss(listens[:, :, None], heard[:, None, :])  # [B, blocks, blocks]
+        coin = pair_hash(listens[:, :, None], heard[:, None, :])  # [B, blocks, blocks]
         near = (number[:, None] - number).abs() <= 1
         hub = (number == 0) | (number >= last[:, None])  # and what lies behind the end
-        coin = coin.masked_fill(near | hub[:, None, :], COIN_SIDES)
+        coin = coin.masked_fill(near | hub[:, None, :], HASH_RANGE)
         best, place = coin.sort(stable=True)
         drawn = torch.zeros_like(coin, dtype=torch.bool)
-        drawn.scatter_(2, place[..., : self.amount], best[..., : self.amount] < COIN_SIDES)
+        drawn.scatter_(2, place[..., : self.amount], best[..., : self.amount] < HASH_RANGE)
         row = (batch * amount + block) * amount  # where a listener's row begins in the flat table
         table = drawn.flatten()
 

@@ -94,7 +94,7 @@ class SocialEdges(EdgeSampler):
         """Draw the edges of one document graph or of a batch.
 
         Args:
-            graph: with ``input_ids [N]``, ``coin_key`` (one a document) and what the patterns need.
+            graph: with ``input_ids [N]``, ``draw_key`` (one a document) and what the patterns need.
 
         Returns:
             ``edge_index [2, E]`` int64, both directions of every edge, no self-loops, sorted by row and
@@ -113,7 +113,7 @@ class SocialEdges(EdgeSampler):
         Raises:
             LawError: a pattern breaks one.
         """
-        return SocialGraph(self.probabilities(graph, check), graph.coin_key, graph)
+        return SocialGraph(self.probabilities(graph, check), graph.draw_key, graph)
 
     def __repr__(self) -> str:
         inside = ", ".join(

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from socialgraph.edges.affinity import Affinity, LowRank
-from socialgraph.edges.coins import COIN_SIDES, node_hashes, toss
+from socialgraph.edges.draws import HASH_RANGE, node_hashes, pair_hash
 from socialgraph.edges.layout import positions
 from socialgraph.kernels import ClosedForm, all_edges, has_kernels
 
@@ -18,7 +18,7 @@ class SocialGraph:
     """The social graph of a document or of a batch of them, which nobody stores.
 
     Whether two nodes are friends is a function of the document's key and their places
-    (:mod:`socialgraph.edges.coins`), so any pair can be drawn without the others, and drawn again.
+    (:mod:`socialgraph.edges.draws`), so any pair can be drawn without the others, and drawn again.
 
     Args:
         probability: P / mu of each pair, not yet clipped at 1.
@@ -61,7 +61,7 @@ class SocialGraph:
         lower, higher = node_hashes(self.key.index_select(0, self.batch), positions(self.batch, self.ptr))
         pairs = [torch.empty(2, 0, dtype=torch.long, device=self.ptr.device)]
         for i, j, upper, p in self.probability.blocks():
-            document, row, column = ((toss(lower[i], higher[j]) < p * COIN_SIDES) & upper).nonzero(as_tuple=True)
+            document, row, column = ((pair_hash(lower[i], higher[j]) < p * HASH_RANGE) & upper).nonzero(as_tuple=True)
             pairs.append(torch.stack([i[document, row, 0], j[document, 0, column]]))
         pair = torch.cat(pairs, 1)
         edge_index = torch.cat([pair, pair.flip(0)], 1)

@@ -17,7 +17,7 @@ def document(words: list[int], query: list[int], tfidf: list[float]) -> Data:
         query_ids=torch.tensor(query, dtype=torch.long),
         query_length=torch.tensor([len(query)]),
         tfidf=torch.tensor(tfidf, dtype=torch.float32),
-        coin_key=torch.tensor([sum(words) + 1]),
+        draw_key=torch.tensor([sum(words) + 1]),
         num_nodes=len(words),
     )
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from socialgraph.edges import coin_key
+from socialgraph.edges import draw_key
 from socialgraph.errors import OptionError, check_choice
 from socialgraph.testing.documents import document
 
@@ -93,7 +93,7 @@ def known_answer(number: int, kind: str, length: int, distance: int, distractors
         words[here] = VOCABULARY + 2 * key + torch.arange(2)
     query = [FIRST_WORD + VOCABULARY + n for n in range(2 * len(keys))]
     graph = document((FIRST_WORD + words).tolist(), query, tfidf(words, length).tolist())
-    graph.coin_key = torch.tensor([coin_key(0, "probe", str(number))])
+    graph.draw_key = torch.tensor([draw_key(number, graph.query_ids, graph.input_ids)])
     return KnownAnswer(graph, place(one), place(other))
 
 

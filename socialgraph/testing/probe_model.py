@@ -11,7 +11,7 @@ from torch_geometric.data import Batch
 
 from socialgraph.data.circles import compose
 from socialgraph.data.graph import document_graph, gather
-from socialgraph.edges import DynamicDistance, SocialEdges, StaticCentrality, StaticDistance, coin_key
+from socialgraph.edges import DynamicDistance, SocialEdges, StaticCentrality, StaticDistance, draw_key
 from socialgraph.errors import OptionError, is_whole
 from socialgraph.nn.hub_ranker import HubRanker
 from socialgraph.partition import Partition, Windows
@@ -147,7 +147,7 @@ def pairs(draw: torch.Generator, sort: Sort, amount: int, circles: Partition | N
                 said[first], said[second] = ONE[value], OTHER[(value + wrong) % 2]
             tfidf = torch.where(said < FILLERS.start, 5.0, 1.0).double()
             query = torch.tensor([QUERY[asked if sort.kind == "fact" else 0]])
-            graphs.append(document_graph(said, query, coin_key(key, "probe", ""), tfidf=tfidf))
+            graphs.append(document_graph(said, query, draw_key(key, query, said), tfidf=tfidf))
     graph = Batch.from_data_list(graphs)
     layout = graph.input_ids.new_empty(2, 0), graph.batch, graph.num_graphs
     weight = None

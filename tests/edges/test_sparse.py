@@ -8,7 +8,7 @@ from torch_geometric.data import Batch
 from socialgraph.data.graph import document_graph
 from socialgraph.edges.bigbird import BigBirdEdges
 from socialgraph.edges.block_attention import BlockHubs, BlockWindow, RandomBlocks
-from socialgraph.edges.coins import coin_key, node_hashes, toss
+from socialgraph.edges.draws import draw_key, node_hashes, pair_hash
 from socialgraph.edges.hubs import QueryHubs, SentenceHubs
 from socialgraph.edges.longformer import LongformerEdges
 from socialgraph.edges.qds import QDSEdges
@@ -38,7 +38,7 @@ def joint_batch(lengths=LENGTHS, seed=0) -> Batch:
         query = torch.tensor([7, 8, DOT, 9][: 3 + number % 2])
         nodes = torch.cat([torch.tensor([CLS]), query, torch.tensor([SEP]), ids, torch.tensor([SEP])])
         segment = torch.tensor([0] * (len(query) + 2) + [1] * (length + 1))
-        graphs.append(document_graph(nodes, query, coin_key(0, "q", str(number)), segment=segment))
+        graphs.append(document_graph(nodes, query, draw_key(0, query, ids), segment=segment))
     return Batch.from_data_list(graphs)
 
 
@@ -65,10 +65,10 @@ def qds(graph, i, j):
 def drawn_blocks(graph, block, listens, amount, seed):
     """Return the blocks with the lowest hashes among those that are no neighbour and no hub."""
     last = (graph.num_nodes - 1) // block
-    key = graph.coin_key ^ coin_key(seed, "random blocks", "")
+    key = graph.draw_key ^ draw_key(seed, torch.tensor([]), torch.tensor([]))
     one, other = node_hashes(key.expand(last + 1), torch.arange(last + 1))
     free = [b for b in range(1, last) if abs(b - listens) > 1]
-    return sorted(free, key=lambda b: (int(toss(one[listens], other[b])), b))[:amount]
+    return sorted(free, key=lambda b: (int(pair_hash(one[listens], other[b])), b))[:amount]
 
 
 def bigbird(graph, i, j):

@@ -16,8 +16,8 @@ from graphs import document, random_document
 from scipy import stats
 from torch_geometric.data import Batch
 
-from socialgraph.edges import COIN_SIDES, LowRank, QueryToAll, SocialEdges, SocialGraph, Uniform
-from socialgraph.edges.coins import node_hashes, toss
+from socialgraph.edges import HASH_RANGE, LowRank, QueryToAll, SocialEdges, SocialGraph, Uniform
+from socialgraph.edges.draws import node_hashes, pair_hash
 from socialgraph.kernels import ClosedForm, cpu
 
 SAMPLERS = {
@@ -34,7 +34,7 @@ def written_out(graph: SocialGraph) -> list[np.ndarray]:
     matrices = []
     for key, p in zip(graph.key, graph.probability.dense(), strict=True):
         lower, higher = node_hashes(key.expand(len(p)), torch.arange(len(p)))
-        upper = (toss(lower[:, None], higher) < p * COIN_SIDES).numpy() & np.triu(np.ones(p.shape, dtype=bool), 1)
+        upper = (pair_hash(lower[:, None], higher) < p * HASH_RANGE).numpy() & np.triu(np.ones(p.shape, dtype=bool), 1)
         matrices.append(upper | upper.T)
     return matrices
 
@@ -43,7 +43,7 @@ def written_out(graph: SocialGraph) -> list[np.ndarray]:
 def test_edges_are_those_of_every_pair(name: str) -> None:
     data = [one.clone() for one in DOCUMENTS.values()]
     for key, one in enumerate(data):
-        one.coin_key = torch.tensor([11 * key])
+        one.draw_key = torch.tensor([11 * key])
     graph = SAMPLERS[name].sampled(Batch.from_data_list(data))
     assert graph.closed_form is not None
     edge_index, weight = graph.edges()
@@ -73,7 +73,7 @@ def test_any_number_of_factors(columns: int) -> None:
 @pytest.mark.parametrize("lengths", [(2048,), (4097,), (5000, 100, 0, 4500)])  # from 4,097 on few rows are drawn
 @pytest.mark.parametrize("name", ["three", "words", "uniform"])
 def test_circles_of_long_documents(level: str, lengths: tuple[int, ...], name: str) -> None:
-    batch = Batch.from_data_list([random_document(n, n, vocabulary=400, coin_key=n) for n in lengths])
+    batch = Batch.from_data_list([random_document(n, n, vocabulary=400, draw_key=n) for n in lengths])
     assert assert_same_circles(LEVELS[level][0](), SocialEdges(PATTERNS[name]), batch) >= 16
 
 
@@ -107,7 +107,7 @@ def bounds(form: ClosedForm, d: int = 0, gone: tuple[int, ...] = ()) -> np.ndarr
 
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_degrees_keep_their_bound(name: str) -> None:
-    data = [random_document(length, length, coin_key=length) for length in (2, 40, 300)]
+    data = [random_document(length, length, draw_key=length) for length in (2, 40, 300)]
     graph = SAMPLERS[name].sampled(Batch.from_data_list(data))
     for d, matrix in enumerate(written_out(graph)):
         for gone in ((), tuple(range(0, len(matrix), 3))):

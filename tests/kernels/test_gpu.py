@@ -84,6 +84,6 @@ def test_nothing_at_all() -> None:
 def test_a_sum_is_not_fused_with_a_product() -> None:
     """gain * kernel is rounded before it is added to: where it is not, an edge of this document differs."""
     rng = np.random.default_rng(0)
-    batch = Batch.from_data_list([random_document(n, n, coin_key=int(rng.integers(2**60))) for n in (300, 301)])
+    batch = Batch.from_data_list([random_document(n, n, draw_key=int(rng.integers(2**60))) for n in (300, 301)])
     form = form_of("three", batch)
     assert torch.equal(gpu.all_edges(there(form))[1].cpu(), cpu.all_edges(form)[1])

@@ -10,7 +10,7 @@ from transformers import LongformerConfig, LongformerModel
 
 from socialgraph.data.graph import connect, document_graph, weigh
 from socialgraph.edges.bigbird import BigBirdEdges
-from socialgraph.edges.coins import coin_key
+from socialgraph.edges.draws import draw_key
 from socialgraph.edges.longformer import LongformerEdges
 from socialgraph.edges.qds import QDSEdges
 from socialgraph.edges.sparse import SparseEdges
@@ -31,7 +31,7 @@ def joint_batch(edges: SparseEdges, lengths=LENGTHS, seed=0) -> Batch:
         query, document = draw(2 + number), draw(length)
         ids = torch.cat([torch.tensor([CLS]), query, torch.tensor([SEP]), document, torch.tensor([SEP])])
         segment = torch.tensor([0] * (len(query) + 2) + [1] * (length + 1))
-        graphs.append(document_graph(ids, query, coin_key(0, "q", str(number)), segment=segment))
+        graphs.append(document_graph(ids, query, draw_key(0, query, document), segment=segment))
     batch = Batch.from_data_list(graphs)
     connect(batch, *edges(batch))
     weigh(batch, "hub_mask", edges.hubs(batch))

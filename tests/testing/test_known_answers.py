@@ -69,10 +69,10 @@ def test_documents_differ_in_what_is_asked_for_and_in_nothing_else() -> None:
     same = torch.ones(512, dtype=torch.bool)
     same[told] = False
     assert torch.equal(one.graph.input_ids[same], other.graph.input_ids[same])
-    assert torch.equal(one.graph.coin_key, other.graph.coin_key)
+    assert torch.equal(one.graph.draw_key, other.graph.draw_key)
     another = known_answer(4, "fact", 512, 10, 0).graph
     assert not torch.equal(another.input_ids, one.graph.input_ids)
-    assert not torch.equal(another.coin_key, one.graph.coin_key)
+    assert not torch.equal(another.draw_key, one.graph.draw_key)
 
 
 def test_the_key_comes_before_and_behind_the_fact_and_anywhere() -> None:

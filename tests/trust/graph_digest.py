@@ -35,7 +35,7 @@ from socialgraph.edges import (
     StaticDistance,
     Uniform,
     WattsStrogatz,
-    coin_key,
+    draw_key,
 )
 from socialgraph.partition import (
     Blocks,
@@ -94,7 +94,7 @@ def documents() -> list[Data]:
         query = 10 + numbers(f"query {number}", asked, words) if present else torch.arange(1, 1 + asked)
         given = (1 + numbers(f"weights {number}", length, 1 << 20)).float() * 2.0**-20
         weights = {"tfidf": known.tfidf(ids), "dynamic_centrality": given}
-        graphs.append(document_graph(ids, query, coin_key(7, f"query {number}", name), **weights))
+        graphs.append(document_graph(ids, query, draw_key(7, query, ids), **weights))
     return graphs
 
 

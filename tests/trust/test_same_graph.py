@@ -12,7 +12,7 @@ from torch_geometric.data import Batch
 
 from socialgraph.data.graph import document_graph
 from socialgraph.edges import (
-    COIN_SIDES,
+    HASH_RANGE,
     DynamicDistance,
     Kleinberg,
     Nearby,
@@ -23,10 +23,10 @@ from socialgraph.edges import (
     StaticDistance,
     Uniform,
     WattsStrogatz,
-    coin_key,
+    draw_key,
 )
 from socialgraph.edges.affinity import LowRank
-from socialgraph.edges.coins import node_hashes, toss
+from socialgraph.edges.draws import node_hashes, pair_hash
 from socialgraph.edges.mixture import mix
 from socialgraph.edges.social import scale
 from socialgraph.edges.social_graph import SocialGraph
@@ -65,7 +65,7 @@ def graphs(draw, length=LENGTHS):
             return torch.full_like(x, 1e-9).index_fill_(0, some, 5.0)
         return torch.full_like(x, 0.0 if kind == "zero" else 0.3)
 
-    key = coin_key(seed, "q", str(size))
+    key = draw_key(seed, asked[query], ids)
     return document_graph(ids, asked[query], key, tfidf=weights(), dynamic_centrality=weights().float())
 
 
@@ -169,10 +169,10 @@ def test_an_edge_is_a_coin_below_its_probability(data):
         expected, weight = [], []
         for start, p in zip(batch.ptr.tolist(), sampled.probability.dense(), strict=False):
             ids = torch.arange(start, start + len(p))
-            key = batch.coin_key[batch.batch[ids]] if "batch" in batch else batch.coin_key.expand(len(ids))
+            key = batch.draw_key[batch.batch[ids]] if "batch" in batch else batch.draw_key.expand(len(ids))
             lower, higher = node_hashes(key, ids - start)
-            coins = toss(lower[:, None], higher[None, :])
-            upper = ((coins < p * COIN_SIDES) & (ids[:, None] < ids[None, :])).nonzero() + start
+            coins = pair_hash(lower[:, None], higher[None, :])
+            upper = ((coins < p * HASH_RANGE) & (ids[:, None] < ids[None, :])).nonzero() + start
             expected.append(torch.cat([upper, upper.flip(1)]))
             weight.append(p.clamp(max=1.0).float()[tuple((expected[-1] - start).T)])
         expected = torch.cat(expected)
@@ -189,7 +189,7 @@ def test_a_coin_close_to_its_threshold_is_decided_exactly(size, key, gain, rando
     lower, higher = node_hashes(torch.full((size,), key), torch.arange(size))
     beside = torch.tensor([random.choice([-1, 1]) for _ in range(size)])
     gain = torch.tensor([gain], dtype=torch.float64)
-    p = LowRank(batch, ptr, (toss(lower[0], higher) + beside.double() / 16) / COIN_SIDES / gain, gain)
+    p = LowRank(batch, ptr, (pair_hash(lower[0], higher) + beside.double() / 16) / HASH_RANGE / gain, gain)
     row, column = SocialGraph(p, torch.tensor([key])).edges()[0]
     expected = (beside > 0) & (torch.arange(size) > 0)
     assert column[row == 0].tolist() == expected.nonzero().flatten().tolist()

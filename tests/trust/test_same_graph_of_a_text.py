@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from in_batches import backbone, batches, cuda, threads  # noqa: F401  (a fixture)
 from tales import random_texts
 from torch.utils.data import DataLoader
+from torch_geometric.data import Batch
 
 from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens, WeightCache
 from socialgraph.edges import (
@@ -118,3 +119,15 @@ def test_a_worker_builds_the_same_graph(builders, workers, tmp_path):
     loader = DataLoader([pairs[i] for i in order], batch_size=3, collate_fn=builder.ahead, num_workers=workers)
     for number, batch in enumerate(loader):
         assert_same(expected, builder.finish(batch), order[3 * number : 3 * number + 3])
+
+
+def test_names_do_not_decide(builders):
+    """The graph is one of the texts: other names of document and query change nothing, another seed does."""
+    query, text = "w1 w7", spoken(3, 200)
+    builder, found = builders.make(keep=True), []
+    for spice in ("", " b", "/c"):
+        found.append(builder([builders.pair(query, text, spice)])[0])
+    assert_same(found[:1], Batch.from_data_list(found[1:2]), [0])
+    assert_same(found[:1], Batch.from_data_list(found[2:]), [0])
+    builder.seed = 1
+    assert not torch.equal(builder([builders.pair(query, text)])[0].edge_index, found[0].edge_index)

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from drawing import DOCUMENTS, MIXTURES, copies, drawn, probabilities_of
 from graphs import document
+import torch
 from torch_geometric.data import Data
 
-from socialgraph.edges import DynamicDistance, SocialEdges, coin_key
+from socialgraph.edges import DynamicDistance, SocialEdges, draw_key
 
 KEYS = 3000
 KEY_SERIES = {
@@ -73,7 +74,7 @@ def test_coins_of_different_pairs_are_independent(series: str) -> None:
 
 def test_neighbouring_pairs_of_one_long_document_are_independent() -> None:
     n = 900
-    (adjacency, _), *_ = drawn(SocialEdges([DynamicDistance()], sparsity=0.5), [document([9] * n, [7], coin_key=11)])
+    (adjacency, _), *_ = drawn(SocialEdges([DynamicDistance()], sparsity=0.5), [document([9] * n, [7], draw_key=11)])
     signs = 1.0 - 2.0 * adjacency
     i, j = np.triu_indices(n, 40)  # pairs whose neighbours (up to 32 away) are pairs as well
     for step in (1, 2, 3, 4, 8, 16, 32):
@@ -89,7 +90,7 @@ def test_neighbouring_pairs_of_one_long_document_are_independent() -> None:
 
 def test_a_rare_edge_is_as_rare_as_said() -> None:
     n = 1500
-    (adjacency, _), *_ = drawn(SocialEdges([DynamicDistance()], sparsity=0.999), [document([9] * n, [7], coin_key=3)])
+    (adjacency, _), *_ = drawn(SocialEdges([DynamicDistance()], sparsity=0.999), [document([9] * n, [7], draw_key=3)])
     pairs = n * (n - 1) / 2
     assert abs(adjacency.sum() / 2 - 0.001 * pairs) < 4 * np.sqrt(0.001 * 0.999 * pairs)
 
@@ -107,6 +108,9 @@ def test_another_key_is_another_graph() -> None:
             assert len(graphs[one] & graphs[other]) < shared + 6 * np.sqrt(2 * shared)
 
 
-def test_no_name_passes_for_the_end_of_another() -> None:
-    pairs = [(0, "a:b", "c"), (0, "a", "b:c"), (1, "a", "b:c"), (0, "ab", "c"), (0, "a", "bc"), (0, "", "a:bc")]
-    assert len({coin_key(*pair) for pair in pairs}) == len(pairs)
+def test_a_key_is_that_of_the_seed_and_of_both_texts() -> None:
+    texts = [(0, [1, 2], [3]), (0, [1], [2, 3]), (1, [1], [2, 3]), (0, [3], [1, 2]), (0, [], [1, 2, 3]), (0, [0], [])]
+    keys = [draw_key(seed, torch.tensor(query), torch.tensor(text)) for seed, query, text in texts]
+    assert len(set(keys)) == len(texts)
+    assert all(0 <= key < 1 << 63 for key in keys)
+    assert draw_key(0, torch.tensor([1, 2], dtype=torch.int32), torch.tensor([3])) == keys[0], "whatever the type is"
