@@ -12,8 +12,16 @@ import torch
 from graphs import document, random_document
 from torch_geometric.data import Batch, Data
 
-from socialgraph.edges import Affinity, DynamicDistance, Pattern, SocialEdges, StaticCentrality, StaticDistance, Uniform
-from socialgraph.edges import layout
+from socialgraph.edges import (
+    Affinity,
+    DynamicDistance,
+    Pattern,
+    SocialEdges,
+    StaticCentrality,
+    StaticDistance,
+    Uniform,
+    layout,
+)
 from socialgraph.partition import Partition
 
 MIXTURES: dict[str, list[Pattern]] = {

@@ -9,8 +9,9 @@ import socialgraph
 PACKAGE = Path(socialgraph.__file__).parent
 #: folder -> what it may import of this package
 MAY_IMPORT = {
-    "edges": {"errors", "described", "edge_laws", "backbone", "query_match", "ranks"},
-    "partition": {"errors", "described", "edge_laws", "query_match", "ranks"},
+    "kernels": set(),
+    "partition": {"errors", "described", "edge_laws", "kernels", "query_match", "ranks"},
+    "edges": {"errors", "described", "edge_laws", "backbone", "kernels", "query_match", "ranks"},
     "data": {"errors", "lexical", "backbone", "edges", "partition"},
     "nn": {"errors", "backbone", "model_files", "data", "ranks"},
     "ranking": {"errors", "lexical", "backbone", "data", "edges", "partition", "nn"},

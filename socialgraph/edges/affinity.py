@@ -1,28 +1,26 @@
 r"""The probability matrix of a pattern, which is never stored.
 
-Every pattern of the paper has the same shape, and so have their mixtures:
+Every pattern of the paper has the same shape, and so have their mixtures: a kernel of the distance (Toeplitz), a
+summand and a product of a few numbers for each node (low rank) and a constant, see :class:`LowRank`. One pair, one
+row, all row sums and the sum over the document then cost O(1), O(l), O(l) and O(l).
 
-.. math::
-    P_{ij} = g \, \kappa(|i - j|) + \langle \ell_i, r_j \rangle + c
-
-a kernel of the distance (Toeplitz), a product of a few numbers per node (low rank) and a constant.
-One pair, one row, all row sums and the sum over the document then cost O(1), O(l), O(l) and O(l).
-
-Numbers that are multiplied or summed are rounded first: node factors to multiples of 2^-22, the kernel and what
-is summed over a document to multiples of 2^-30. Products and sums are then exact in float64 in whatever order a
-device takes them, so that a graph is the same bit for bit on every device.
+Numbers that are multiplied or summed are rounded first: factors of nodes to multiples of 2^-22, what is summed to
+multiples of 2^-30. Products and sums are then exact in float64 in whatever order a device takes them, so that a graph
+is the same bit for bit on every device.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import copy
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import torch
 from torch import Tensor
-from torch_geometric.utils import cumsum, scatter
+from torch_geometric.utils import cumsum, scatter, segment
 
 from socialgraph.edges.layout import padded, positions
+from socialgraph.errors import InputError
 from socialgraph.kernels import ClosedForm
 
 FACTOR_STEP = 2.0**-22
@@ -34,6 +32,14 @@ NEAR = 8
 def fixed(x: Tensor, step: float) -> Tensor:
     """Round to multiples of ``step``, as float64."""
     return torch.round(x.double() / step) * step
+
+
+def ordered_sum(terms: Sequence[Tensor]) -> Tensor:
+    """Return the sum of tensors, from left to right on every device."""
+    total = terms[0]
+    for term in terms[1:]:
+        total = total + term
+    return total
 
 
 class Affinity:
@@ -54,10 +60,15 @@ class Affinity:
         self.batch = batch
         self.ptr = ptr
 
-    @property
+    @cached_property
     def lengths(self) -> Tensor:
         """Number of nodes of each document, ``[B]``."""
         return self.ptr.diff()
+
+    @cached_property
+    def longest(self) -> int:
+        """Number of nodes of the longest document."""
+        return int(self.lengths.max()) if self.lengths.numel() else 0
 
     def pair(self, i: Tensor, j: Tensor) -> Tensor:
         """Return P for node ids ``i`` and ``j`` (broadcast against each other), float64.
@@ -77,6 +88,10 @@ class Affinity:
             sums.index_add_(0, i.flatten(), p.sum(2).flatten())
             sums.index_add_(0, j.flatten(), p.sum(1).flatten())
         return sums
+
+    def scaled(self, scale: Tensor, otherwise: Tensor) -> Affinity:
+        """Return P * ``scale``, and ``otherwise`` for every pair of a document whose scale is 0: ``[B]`` each."""
+        return Scaled(self, scale, otherwise)
 
     def totals(self) -> Tensor:
         """Return the sum over all ordered pairs i != j of each document, ``[B]``."""
@@ -132,17 +147,41 @@ class Affinity:
         return self.pair(i, j)
 
 
+class Scaled(Affinity):
+    """Another affinity times a number for each document; see :meth:`Affinity.scaled`."""
+
+    def __init__(self, whole: Affinity, scale: Tensor, otherwise: Tensor) -> None:
+        super().__init__(whole.batch, whole.ptr)
+        self.whole, self.scale = whole, scale
+        self.constant = torch.where(scale > 0, 0.0, otherwise)
+
+    def pair(self, i: Tensor, j: Tensor) -> Tensor:
+        """Return P for the pairs; see :meth:`Affinity.pair`."""
+        document = self.batch[i]
+        return self.scale[document] * self.whole.pair(i, j) + self.constant[document]
+
+
 class LowRank(Affinity):
-    r"""P = gain * kernel(|i - j|) + <left_i, right_j> + constant, in closed form.
+    r"""P in closed form: a kernel of the distance, a summand and a few factors of each node, and a constant.
+
+    .. math::
+        P_{ij} = scale \, \bigl(\kappa(|i - j|) + constant + row_i + row_j + \sum_s sign_s f_{is} f_{js}\bigr)
+
+    All but ``scale`` is rounded, so what stands in the parentheses is exact in float64, in whatever order it is summed.
 
     Args:
         batch: document of each node, ``[N]``.
         ptr: bounds of the documents, ``[B + 1]``.
         kernel: value at each distance, ``[K]`` with K at least the longest document, or None.
-        gain: factor of the kernel in each document, ``[B]``; 1 by default.
-        left: node factors, ``[N, r]``, or None.
-        right: node factors, ``[N, r]``; swapping left and right must not change the product's sum.
+        row: summand of each node, ``[N]``, or None.
+        factor: factors of each node, ``[N, S]``, or None.
+        sign: 1 or -1 for each factor; 1 by default.
         constant: ``[B]``; 0 by default.
+
+    ``scale`` is 1, but for what :meth:`scaled` returns.
+
+    Raises:
+        InputError: the kernel ends before the longest document does.
     """
 
     def __init__(
@@ -150,42 +189,35 @@ class LowRank(Affinity):
         batch: Tensor,
         ptr: Tensor,
         kernel: Tensor | None = None,
-        gain: Tensor | None = None,
-        left: Tensor | None = None,
-        right: Tensor | None = None,
+        row: Tensor | None = None,
+        factor: Tensor | None = None,
+        sign: tuple[float, ...] | None = None,
         constant: Tensor | None = None,
     ) -> None:
         super().__init__(batch, ptr)
-        documents = ptr.numel() - 1
-        width = int(self.lengths.max()) if documents else 0
-        zero = torch.zeros((), dtype=torch.float64, device=ptr.device)
-        none = zero.expand(batch.numel(), 0)
-        self.kernel = zero.expand(width) if kernel is None else fixed(kernel, SUM_STEP)[:width]
-        self.gain = (zero + 1.0).expand(documents) if gain is None else gain.double()
-        self.left = none if left is None else fixed(left, FACTOR_STEP)
-        self.right = none if right is None else fixed(right, FACTOR_STEP)
-        self.constant = zero.expand(documents) if constant is None else constant.double()
+        if kernel is not None and kernel.numel() < self.longest:
+            raise InputError(f"the kernel has {kernel.numel()} distances, a document {self.longest} word pieces")
+        nothing = torch.zeros((), dtype=torch.float64, device=ptr.device)
+        self.kernel = None if kernel is None else fixed(kernel, SUM_STEP)
+        self.row = nothing.expand(batch.numel()) if row is None else fixed(row, SUM_STEP)
+        self.factor = nothing.expand(batch.numel(), 0) if factor is None else fixed(factor, FACTOR_STEP)
+        self.sign = (1.0,) * self.factor.size(1) if sign is None else sign
+        self.constant = nothing.expand(ptr.numel() - 1) if constant is None else fixed(constant, SUM_STEP)
+        self.scale = (nothing + 1.0).expand(ptr.numel() - 1)
+        #: whether all pairs of a document have the same P, as far as is known without looking at numbers
+        self.is_constant = kernel is None and row is None and factor is None
 
-    @property
-    def is_constant(self) -> bool:
-        """Whether all pairs of a document have the same P, as far as is known without looking at factors."""
-        return not (self.left.numel() or bool(self.kernel.any()))
+    def scaled(self, scale: Tensor, otherwise: Tensor) -> LowRank:
+        """See :meth:`Affinity.scaled`."""
+        whole = copy.copy(self)  # what was summed up is taken along, but for constants
+        whole.constant = torch.where(scale > 0, self.constant, otherwise)
+        whole.scale = torch.where(scale > 0, self.scale * scale, 1.0)
+        return whole
 
     @cached_property
-    def terms(self) -> tuple[Tensor, Tensor]:
-        """The product with fewer columns: ``<left_i, right_j> = <l_i, r_j>``, ``l`` and ``r`` ``[N, 2 + s]``.
-
-        Columns of ``right`` that are constant in every document are summed up in column 0 of ``l``, those of ``left``
-        in column 1 of ``r``; what stands opposite is 1. All sums are exact.
-        """
-        first = self.ptr.index_select(0, self.batch)
-        product, one = self.left * self.right, torch.ones_like(self.batch, dtype=torch.float64)[:, None]
-        row = (self.right == self.right.index_select(0, first)).all(0)
-        column = (self.left == self.left.index_select(0, first)).all(0) & ~row
-        rest = ~(row | column)
-        left = torch.cat([product[:, row].sum(1, keepdim=True), one, self.left[:, rest]], 1)
-        right = torch.cat([one, product[:, column].sum(1, keepdim=True), self.right[:, rest]], 1)
-        return left, right
+    def signed(self) -> Tensor:
+        """The factors with their signs, ``[N, S]``."""
+        return self.factor if min(self.sign, default=1.0) > 0 else self.factor * self.factor.new_tensor(self.sign)
 
     def closed_form(self, key: Tensor) -> ClosedForm:
         """Return what the kernels need.
@@ -193,55 +225,63 @@ class LowRank(Affinity):
         Args:
             key: of each document, ``[B]``.
         """
-        left, right = self.terms
-        row, column, u, v = left[:, 0], right[:, 1], left[:, 2:].T, right[:, 2:].T
-        form = ClosedForm(self.ptr, self.kernel, self.gain, self.constant, row, column, u, v, key)
+        kernel = self.row.new_zeros(self.longest) if self.kernel is None else self.kernel
+        left, right = self.signed.T, self.factor.T
+        form = ClosedForm(self.ptr, kernel, self.constant, self.scale, self.row, left, right, key)
         return ClosedForm(*(x.contiguous() for x in form))
 
     def pair(self, i: Tensor, j: Tensor) -> Tensor:
         """Return P for the pairs; see :meth:`Affinity.pair`."""
         document = self.batch[i]
-        near = self.gain[document] * self.kernel[(i - j).abs()] + self.constant[document]
-        if not self.left.size(1):
-            return near
-        # the terms have two columns at least: of fewer there is nothing to save
-        left, right = self.terms if self.left.size(1) > 2 else (self.left, self.right)
-        return near + (left[i] * right[j]).sum(-1)
+        p = self.constant[document] + self.row[i] + self.row[j]
+        if self.kernel is not None:
+            p = p + self.kernel[(i - j).abs()]
+        if self.factor.size(1):
+            p = p + (self.signed[i] * self.factor[j]).sum(-1)
+        return self.scale[document] * p
 
     def block(self, i: Tensor, j: Tensor) -> Tensor:
         """Return P for a block; the same numbers as :meth:`pair`, without a table of distances."""
         rows, columns = i.size(1), j.size(2)
-        # windows[s, c] = kernel(|c - (columns - 1 - s)|): row r of the block is window columns - 1 - r
-        windows = torch.cat([self.kernel[1:columns].flip(0), self.kernel[:columns]]).unfold(0, columns, 1)
-        near = windows[torch.arange(columns - 1, columns - 1 - rows, -1, device=i.device)]
-        known = torch.bmm(self.left[i[:, :, 0]], self.right[j[:, 0]].transpose(1, 2))
-        p = near * self.gain[:, None, None]
-        return p.add_(self.constant[:, None, None]).add_(known)
+        p = torch.bmm(self.signed[i[:, :, 0]], self.factor[j[:, 0]].transpose(1, 2))
+        p.add_(self.constant[:, None, None]).add_(self.row[i]).add_(self.row[j])
+        if self.kernel is not None:
+            # windows[s, c] = kernel(|c - (columns - 1 - s)|): row r of the block is window columns - 1 - r
+            windows = torch.cat([self.kernel[1:columns].flip(0), self.kernel[:columns]]).unfold(0, columns, 1)
+            p.add_(windows[torch.arange(columns - 1, columns - 1 - rows, -1, device=i.device)])
+        return p.mul_(self.scale[:, None, None])
+
+    @cached_property
+    def sums(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Sums over each document: of ``row [B]``, of the factors and of their squares ``[B, S]``; all exact."""
+        numbers = torch.cat([self.row[:, None], self.factor, fixed(self.factor * self.factor, SUM_STEP)], 1)
+        row, factor, square = segment(numbers, self.ptr).split([1, *[self.factor.size(1)] * 2], 1)
+        return row[:, 0], factor, square
 
     def row_sums(self) -> Tensor:
         """Return the row sums in O(l); see :meth:`Affinity.row_sums`."""
-        place = positions(self.batch, self.ptr)
         others = self.lengths[self.batch] - 1
-        near = torch.cumsum(self.kernel, 0) - self.kernel[:1]  # near[d]: the sum over distances 1 ... d
-        sums = self.gain[self.batch] * (near[place] + near[others - place])
-        sums = sums + self.constant[self.batch] * others
-        everyone = scatter(self.right, self.batch, dim_size=self.ptr.numel() - 1)
-        for term in (self.left * (everyone[self.batch] - self.right)).T:  # one after the other, on every device
+        row, factor, _ = self.sums
+        sums = (self.constant[self.batch] + self.row) * others + (row[self.batch] - self.row)
+        for term in (self.signed * (factor[self.batch] - self.factor)).T:  # one after the other, on every device
             sums = sums + term
-        return sums
+        if self.kernel is not None:
+            place = positions(self.batch, self.ptr)
+            near = torch.cumsum(self.kernel, 0) - self.kernel[:1]  # near[d]: the sum over distances 1 ... d
+            sums = sums + near[place] + near[others - place]
+        return self.scale[self.batch] * sums
 
     def highest(self) -> Tensor:
         """Return a bound in O(l), no more than 1; see :meth:`Affinity.highest`."""
-        documents = self.ptr.numel() - 1
-        left, right = (scatter(x.abs(), self.batch, dim_size=documents, reduce="max") for x in self.terms)
-        return (self._highest_from(1) + self.constant + (left * right).sum(1)).clamp(max=1.0)
+        reach = segment(torch.cat([self.row[:, None], self.factor.abs()], 1), self.ptr, reduce="max")
+        most = 2.0 * reach[:, 0] + (reach[:, 1:] ** 2).sum(1) + self.constant + self._highest_from(1)
+        return (self.scale * most).clamp(max=1.0)
 
     def _highest_from(self, distance: int) -> Tensor:
-        """Return what the kernel's part of P does not exceed at this and all larger distances, ``[B]``."""
-        kernel = self.kernel[distance:]
-        if kernel.numel() == 0:
-            return torch.zeros_like(self.gain)
-        return self.gain * kernel.cummax(0).values[(self.lengths - 1 - distance).clamp(min=0)]
+        """Return what the kernel does not exceed at this and all larger distances, ``[B]``."""
+        if self.kernel is None or self.kernel.numel() <= distance:
+            return torch.zeros_like(self.constant)
+        return self.kernel[distance:].cummax(0).values[(self.lengths - 1 - distance).clamp(min=0)]
 
     def clipped(self, factor: Tensor) -> tuple[Tensor, Tensor]:
         """Return what is clipped, and the rest; see :meth:`Affinity.clipped`.
@@ -263,10 +303,10 @@ class LowRank(Affinity):
         end = self.ptr[1:][self.batch][:, None]
         note(self.batch, self.pair(i, torch.minimum(j, end - 1)), j < end)
 
-        left, right = self.terms
-        low, high = (scatter(right, self.batch, dim_size=documents, reduce=way)[self.batch] for way in ("min", "max"))
-        bound = torch.maximum(left * low, left * high).sum(1)
-        bound = bound + (self._highest_from(NEAR + 1) + self.constant)[self.batch]
+        numbers = torch.cat([self.row[:, None], self.factor], 1)
+        low, high = (segment(numbers, self.ptr, reduce=way)[self.batch] for way in ("min", "max"))
+        bound = torch.maximum(self.signed * low[:, 1:], self.signed * high[:, 1:]).sum(1) + self.row + high[:, 0]
+        bound = self.scale[self.batch] * (bound + (self._highest_from(NEAR + 1) + self.constant)[self.batch])
         suspects = (bound * factor[self.batch] > 1.0 - 1e-9).nonzero().flatten()  # the bound is rounded, too
         document = torch.arange(documents, device=factor.device)
         for i, j, upper, p in self.blocks(suspects):
@@ -282,14 +322,14 @@ class LowRank(Affinity):
 
         Not the sum of :meth:`row_sums`, whose terms are rounded: every sum here is exact.
         """
-        documents, n = self.ptr.numel() - 1, self.lengths
-        near = torch.cumsum(self.kernel, 0) - self.kernel[:1]
-        below = torch.cumsum((near / SUM_STEP).long(), 0)  # below[m]: the sum over pairs i < j < m + 1, in steps
+        n = self.lengths
         last = (n - 1).clamp(min=0)
-        pairs = below[last].double() * SUM_STEP if below.numel() else torch.zeros_like(self.gain)
-        totals = 2.0 * self.gain * pairs + self.constant * (n * last)
-        products = fixed(self.left * self.right, SUM_STEP)
-        left, right, own = (scatter(x, self.batch, dim_size=documents).T for x in (self.left, self.right, products))
-        for term in left * right - own:
-            totals = totals + term
-        return torch.where(n > 1, totals, 0.0)
+        row, factor, square = self.sums
+        totals = (self.constant * n + 2.0 * row) * last
+        for sign, term in zip(self.sign, (factor * factor - square).T, strict=True):
+            totals = totals + sign * term
+        if self.kernel is not None and self.kernel.numel():
+            near = torch.cumsum(self.kernel, 0) - self.kernel[:1]
+            below = torch.cumsum((near / SUM_STEP).long(), 0)  # below[m]: the sum over pairs i < j < m + 1, in steps
+            totals = totals + 2.0 * SUM_STEP * below[last].double()
+        return torch.where(n > 1, self.scale * totals, 0.0)

@@ -30,7 +30,7 @@ def draw_key(seed: int, query_ids: Tensor, input_ids: Tensor) -> int:
     """
     whole = hashlib.blake2b(f"{seed}:{query_ids.numel()}:".encode(), digest_size=8)
     for ids in (query_ids, input_ids):
-        whole.update(ids.to("cpu", torch.int32).contiguous().numpy())
+        whole.update(ids.to("cpu", torch.int32).numpy().tobytes())
     return int.from_bytes(whole.digest(), "little") >> 1
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -28,8 +28,8 @@ _PLACES = torch.stack([_SHARES, _SHARES.flip(0), _SHARES], 1)[:, :, None]
 _MAY_DIFFER = torch.tensor([[0.0], [TOLERANCE], [0.0]], dtype=torch.float64)
 
 
-def checked_affinities(patterns: Mapping[str, Pattern], graph: Data, batch: Tensor, ptr: Tensor) -> list[Affinity]:
-    """Return what each pattern says of a graph, if it obeys the laws in a sample of pairs.
+def check_affinities(patterns: Mapping[str, Pattern], graph: Data, batch: Tensor, ptr: Tensor) -> None:
+    """Refuse patterns whose answers break a law in a sample of pairs.
 
     The form of the answer, weights of nodes, and of :data:`SAMPLE` pairs of every document: P is finite, in [0, 1],
     the same in both directions and when asked again. What is wrong elsewhere is :func:`check_pattern`'s to find.
@@ -45,14 +45,10 @@ def checked_affinities(patterns: Mapping[str, Pattern], graph: Data, batch: Tens
         LawError: a law is broken, or a pattern raises something; the message names the class, the law and the document.
     """
     if not batch.numel() or not any(map(is_own, patterns.values())):
-        return [pattern(graph) for pattern in patterns.values()]
+        return
     pairs = sample(ptr, batch.numel())
     i, j = pairs.flatten(1).unbind()
-    parts = []
-    for pattern in patterns.values():
-        if not is_own(pattern):
-            parts.append(pattern(graph))
-            continue
+    for pattern in filter(is_own, patterns.values()):
         with blaming(pattern, "the batch"):
             _refuse_weights(pattern, batch, graph)
             part = pattern(graph)
@@ -65,17 +61,16 @@ def checked_affinities(patterns: Mapping[str, Pattern], graph: Data, batch: Tens
         p = value.detach().reshape(3, -1)
         if not _all_hold(p):
             _refuse_values(pattern, p, pairs[:, 0], ptr, graph)
-        parts.append(part)
-    return parts
 
 
-def refuse_sums(patterns: Iterable[Pattern], parts: Iterable[Affinity], graph: Data) -> None:
+def refuse_sums(patterns: Mapping[str, Pattern], graph: Data) -> None:
     """Say which pattern's probabilities do not sum up to a number: one of them is none.
 
     Raises:
         LawError: always, where there is such a pattern.
     """
-    for pattern, part in zip(patterns, parts, strict=True):
+    for pattern in patterns.values():
+        part = pattern(graph)
         wrong = (~part.totals().isfinite()).nonzero().flatten()
         if wrong.numel():
             where = document_name(graph, int(wrong[0]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import torch
 from torch_geometric.data import Data
 
 from socialgraph.edges.affinity import Affinity, LowRank
@@ -27,6 +26,4 @@ class QueryToAll(Pattern):
         """Return the pairs with a query's word in every document of ``graph``."""
         batch, ptr = documents(graph)
         match = query_match(graph, batch).double()
-        one = torch.ones_like(match)
-        left, right = torch.stack([match, one, -match], 1), torch.stack([one, match, match], 1)
-        return LowRank(batch, ptr, left=left, right=right)
+        return LowRank(batch, ptr, row=match, factor=match[:, None], sign=(-1.0,))

@@ -122,6 +122,10 @@ class WordTable(Affinity):
         count, rest = (scatter(x, document, dim_size=factor.numel()) for x in (clipped, rest))
         return count / 2.0, rest / 2.0**25
 
+    def scaled(self, scale: Tensor, otherwise: Tensor) -> WordTable:
+        """See :meth:`Affinity.scaled`."""
+        return self.shifted(scale, torch.where(scale > 0, 0.0, otherwise))
+
     def shifted(self, factor: Tensor, constant: Tensor) -> WordTable:
         """Return ``factor [B]`` * P + ``constant [B]``."""
         document = self.words.document[self.words.pairs[0]]

@@ -16,8 +16,7 @@ those of the lowest place. Then edge-level circles take away the edges among the
 What is taken away needs no graph either. Edge-level, an edge is gone where both ends share a circle; node-level, where
 one end has one. Degrees only fall, so a degree that was true once is a bound for ever.
 
-Sums of float64 keep one order: (gain kernel + constant) + (row + column + products), where what is in the last
-parentheses is exact in any order. Nothing here knows of patterns, partitions or words: tensors in, tensors out.
+Nothing here knows of patterns, partitions or words: tensors in, tensors out.
 """
 
 from __future__ import annotations
@@ -35,9 +34,7 @@ def has_kernels(device: torch.device) -> bool:
     return device.type in ("cpu", "cuda")
 
 
-def greedy_circles(
-    form: ClosedForm, k: int, max_size: int, node_level: bool, by_weight: bool
-) -> tuple[Tensor, Tensor]:
+def greedy_circles(form: ClosedForm, k: int, max_size: int, node_level: bool, by_weight: bool) -> tuple[Tensor, Tensor]:
     """Return the greedy circles of every document.
 
     Args:

@@ -90,31 +90,32 @@ def pair_hash(x):
 
 
 @compiled
-def draw_slice(own, other, near, row, column, a, b, c, va, vb, vc, hit):
+def draw_slice(own, other, scale, near, row, rows, a, b, c, va, vb, vc, hit):
     """Draw a node's edges to the nodes of a slice: ``hit`` 1 or 0. The inner loop of everything."""
     for j in range(hit.size):
-        p = near[j] + (row + column[j] + (a * va[j] + (b * vb[j] + c * vc[j])))
+        p = scale * (near[j] + row + rows[j] + (a * va[j] + (b * vb[j] + c * vc[j])))
         hit[j] = pair_hash(np.uint32(own + other[j])) < p
 
 
 @compiled
 def draw_row(i, first, tables, known, hit):
     """Draw a node's edges to the nodes from place ``first`` on, into ``hit [n]``; there is none to itself."""
-    n, near, row, column, u, v, lower, higher = tables
+    n, scale, near, row, u, v, lower, higher = tables
+    rows = row
     if u.shape[0] > UNROLLED:  # the first columns are in the inner loop, further ones are summed before
         for j in range(first, n):
-            known[j] = column[j]
+            known[j] = row[j]
         for s in range(UNROLLED, u.shape[0]):
             weight = u[s, i]
             for j in range(first, n):
                 known[j] += weight * v[s, j]
-        column = known
+        rows = known
     a, b, c = u[0, i], u[1, i], u[2, i]
     start = n - 1 - i  # near[start + j] is the kernel at distance |i - j|
     for begin, end, own, other in ((first, i, higher[i], lower), (max(first, i + 1), n, lower[i], higher)):
         if begin < end:
             draw_slice(
-                own, other[begin:end], near[start + begin : start + end], row[i], column[begin:end], a, b, c,
+                own, other[begin:end], scale, near[start + begin : start + end], row[i], rows[begin:end], a, b, c,
                 v[0, begin:end], v[1, begin:end], v[2, begin:end], hit[begin:end],
             )  # fmt: skip
     if first <= i:
@@ -124,11 +125,11 @@ def draw_row(i, first, tables, known, hit):
 @compiled
 def probability(i, j, tables):
     """Return what the hash of a pair is compared with: P * 2^24, not clipped."""
-    n, near, row, column, u, v, lower, higher = tables
-    p = row[i] + column[j]
+    n, scale, near, row, u, v, _, _ = tables
+    p = near[n - 1 - i + j] + row[i] + row[j]
     for s in range(u.shape[0]):
         p += u[s, i] * v[s, j]
-    return near[n - 1 - i + j] + p
+    return scale * p
 
 
 @compiled
@@ -138,25 +139,25 @@ def edge_weight(i, j, tables):
 
 
 @compiled
-def document_tables(ptr, d, kernel, gain, constant, row, column, u, v, key):
-    """Return what the functions above need to know of a document, probabilities in units of 2^-24.
+def document_tables(form, d):
+    """Return what the functions above need to know of a document; its scale is in units of 2^-24.
 
     ``near [2 n - 1]`` is the kernel mirrored, so that a row of it is a slice; ``lower [n]`` and ``higher [n]`` are what
     a node adds to the hashes of its pairs as their lower and as their higher end.
     """
+    ptr, kernel, constant, scale, row, u, v, key = form
     first, n = ptr[d], ptr[d + 1] - ptr[d]
-    near, own, other = np.empty(2 * n - 1), np.empty(n), np.empty(n)
+    near = np.empty(2 * n - 1)
     left, right = np.zeros((max(u.shape[0], UNROLLED), n)), np.zeros((max(u.shape[0], UNROLLED), n))
     lower, higher = np.empty(n, np.uint32), np.empty(n, np.uint32)
     start = mix_bits(np.uint64(key[d]))
     for i in range(n):
-        near[n - 1 + i] = near[n - 1 - i] = (gain[d] * kernel[i] + constant[d]) * HASH_RANGE
-        own[i], other[i] = row[first + i] * HASH_RANGE, column[first + i] * HASH_RANGE
+        near[n - 1 + i] = near[n - 1 - i] = kernel[i] + constant[d]
         for s in range(u.shape[0]):
-            left[s, i], right[s, i] = u[s, first + i] * HASH_RANGE, v[s, first + i]
+            left[s, i], right[s, i] = u[s, first + i], v[s, first + i]
         twice = start + np.uint64(2 * i)
         lower[i], higher[i] = np.uint32(mix_bits(twice)), np.uint32(mix_bits(twice + np.uint64(1)))
-    return n, near, own, other, left, right, lower, higher
+    return n, scale[d] * HASH_RANGE, near, row[first : first + n], left, right, lower, higher
 
 
 # --- bounds -------------------------------------------------------------------------------------------
@@ -192,37 +193,37 @@ def lower_bounds(tables, gone, bound):
         gone: nodes that are no friends any more.
         bound: changed.
     """
-    n, near, row, column, u, v, lower, higher = tables
+    n, scale, near, row, u, v, _, _ = tables
     others = n - 1.0 - gone.size
     # sums over the nodes that are left, but for the kernel's: its smallest value is what each one gone took at least
     everyone, behind, least = 0.0, 0.0, near[n - 1]
     for j in range(n):
-        everyone += column[j]
-        least = min(least, near[j])
-        behind += near[j]
+        everyone += row[j]
+        least = min(least, near[n - 1 + j])
+        behind += near[n - 1 + j]
     behind -= near[n - 1]  # the kernel's sum over the nodes behind; before the first there is none
     before = 0.0
     for j in gone:
-        everyone -= column[j] + least
-    reach = 1.0 + (largest(near) + largest(row) + largest(column)) / HASH_RANGE
+        everyone -= row[j] + least
+    reach = 1.0 + scale / HASH_RANGE * (largest(near) + 2.0 * largest(row))
     sums = np.zeros(u.shape[0])
     for s in range(u.shape[0]):
         for j in range(n):
             sums[s] += v[s, j]
         for j in gone:
             sums[s] -= v[s, j]
-        reach += largest(u[s]) / HASH_RANGE * largest(v[s])
+        reach += scale / HASH_RANGE * largest(u[s]) * largest(v[s])
     margin = 2.0**-17 * reach * n
     chance = math.log(n / FAILURE)
     third = chance / 3.0
     for i in range(n):
-        expected = before + behind + others * row[i] + everyone - column[i]
+        expected = before + behind + others * row[i] + everyone - row[i]
         for s in range(u.shape[0]):
             expected += u[s, i] * (sums[s] - v[s, i])
-        expected = min(max(expected / HASH_RANGE + margin, 0.0), others)
+        expected = min(max(scale / HASH_RANGE * expected + margin, 0.0), others)
         variance = expected * (1.0 - expected / max(others, 1.0))
         most = expected + third + math.sqrt(third * third + 2.0 * chance * variance)
-        bound[i] = min(bound[i], np.int64(min(most, others)))
+        bound[i] = min(bound[i], np.int64(most if most < others else others))
         if i + 1 < n:
             before += near[n + i]  # distance i + 1
             behind -= near[2 * n - 2 - i]  # distance n - 1 - i
@@ -477,10 +478,10 @@ def document_circles(tables, max_size, node_level, by_weight, members, leaders):
 @compiled
 def some_circles(begin, step, form, max_size, node_level, by_weight, members, leaders):
     """Take circles out of every ``step``-th document."""
-    ptr, kernel, gain, constant, row, column, u, v, key = form
+    ptr = form[0]
     for d in range(begin, ptr.size - 1, step):
         if ptr[d + 1] - ptr[d] > 1:
-            tables = document_tables(ptr, d, kernel, gain, constant, row, column, u, v, key)
+            tables = document_tables(form, d)
             document_circles(tables, max_size, node_level, by_weight, members[d], leaders[d])
 
 
@@ -500,11 +501,11 @@ def add_up(hit, count):
 @compiled
 def some_degrees(begin, step, form, degree):
     """Count the friends of all nodes of every ``step``-th document."""
-    ptr, kernel, gain, constant, row, column, u, v, key = form
+    ptr = form[0]
     for d in range(begin, ptr.size - 1, step):
         n = ptr[d + 1] - ptr[d]
         if n > 1:
-            tables = document_tables(ptr, d, kernel, gain, constant, row, column, u, v, key)
+            tables = document_tables(form, d)
             known, hit, count = np.empty(n), np.empty(n, np.uint8), np.zeros(n, np.int32)
             for i in range(n - 1):  # each pair once, counted for both
                 draw_row(i, i + 1, tables, known, hit)
@@ -516,11 +517,11 @@ def some_degrees(begin, step, form, degree):
 @compiled
 def some_edges(begin, step, form, place, edge_index, weight):
     """Write the edges of every ``step``-th document; ``place`` says where each node's begin, and is changed."""
-    ptr, kernel, gain, constant, row, column, u, v, key = form
+    ptr = form[0]
     for d in range(begin, ptr.size - 1, step):
         first, n = ptr[d], ptr[d + 1] - ptr[d]
         if n > 1:
-            tables = document_tables(ptr, d, kernel, gain, constant, row, column, u, v, key)
+            tables = document_tables(form, d)
             known, hit = np.empty(n), np.empty(n, np.uint8)
             for i in range(n - 1):
                 # Rows come in order, so what they write into the rows below them is in order, too.
@@ -554,9 +555,7 @@ def over_documents(work: Callable[..., None], form: ClosedForm, *args: Any) -> N
         done.result()
 
 
-def greedy_circles(
-    form: ClosedForm, k: int, max_size: int, node_level: bool, by_weight: bool
-) -> tuple[Tensor, Tensor]:
+def greedy_circles(form: ClosedForm, k: int, max_size: int, node_level: bool, by_weight: bool) -> tuple[Tensor, Tensor]:
     """See :func:`socialgraph.kernels.greedy_circles`."""
     documents = form.ptr.numel() - 1
     members = torch.full((documents, k, max_size), -1, dtype=torch.int32)

@@ -9,11 +9,13 @@ on numbers that are at hand, less than writing it down and reading it again.
   reads what another has written. Documents may be longer than its tiles; then it walks.
 * :func:`edges_kernel` writes all edges, once the degrees have said where each row begins.
 
-Sums of float64 are those of the CPU: no product may be fused with a sum, since gain * kernel is rounded first
-(``enable_fp_fusion=False``). ``TRITON_INTERPRET=1`` runs the same on a CPU.
+Products of factors are exact in float64, so that it does not matter whether the compiler fuses them with sums.
+``TRITON_INTERPRET=1`` runs the same on a CPU.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import torch
 import triton
@@ -62,13 +64,12 @@ def pair_hash(x):
 
 
 @triton.jit
-def probability(i, j, first, nodes, kernel, gain, constant, row, column, u, v, S: tl.constexpr):
+def probability(i, j, first, nodes, kernel, constant, scale, row, u, v, S: tl.constexpr):
     """Return P of places i and j of a document (broadcast) in units of 2^-24, not clipped."""
-    near = gain * tl.load(kernel + tl.abs(i - j)) + constant
-    p = tl.load(row + first + i) + tl.load(column + first + j)
+    p = tl.load(kernel + tl.abs(i - j)) + constant + tl.load(row + first + i) + tl.load(row + first + j)
     for s in tl.static_range(S):
         p += tl.load(u + s * nodes + first + i) * tl.load(v + s * nodes + first + j)
-    return (near + p) * 16777216.0
+    return p * (scale * 16777216.0)
 
 
 @triton.jit
@@ -92,7 +93,7 @@ def prepare_kernel(ptr, key, lower, higher, degree, share, WORDS: tl.constexpr, 
 
 @triton.jit
 def degree_kernel(
-    ptr, nodes, kernel, gain, constant, row, column, u, v, lower, higher, degree,
+    ptr, nodes, kernel, constant, scale, row, u, v, lower, higher, degree,
     S: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     """Count the friends of some rows of a document among the nodes behind each, for both ends of a pair."""
@@ -101,7 +102,7 @@ def degree_kernel(
     n = (tl.load(ptr + document + 1) - first).to(tl.int32)
     top = tl.program_id(1) * ROWS
     if top < n:
-        gain_here, constant_here = tl.load(gain + document), tl.load(constant + document)
+        shift, unit = tl.load(constant + document), tl.load(scale + document)
         i = top + tl.arange(0, ROWS)
         i_safe = tl.minimum(i, n - 1)[:, None]
         own = tl.load(lower + first + i_safe).to(tl.uint32, bitcast=True)
@@ -111,7 +112,7 @@ def degree_kernel(
             j_safe = tl.minimum(j, n - 1)[None, :]
             other = tl.load(higher + first + j_safe).to(tl.uint32, bitcast=True)
             p = probability(
-                i_safe, j_safe, first, nodes, kernel, gain_here, constant_here, row, column, u, v, S
+                i_safe, j_safe, first, nodes, kernel, shift, unit, row, u, v, S
             )  # fmt: skip
             edge = (pair_hash(own + other) < p) & (i[:, None] < j[None, :]) & (j[None, :] < n)
             hit = edge.to(tl.int32)
@@ -122,7 +123,7 @@ def degree_kernel(
 
 @triton.jit
 def edges_kernel(
-    ptr, nodes, kernel, gain, constant, row, column, u, v, lower, higher, start, total, edge_index, weight,
+    ptr, nodes, kernel, constant, scale, row, u, v, lower, higher, start, total, edge_index, weight,
     S: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     """Write the edges of some rows of a document; ``start`` says where each row's begin."""
@@ -131,7 +132,7 @@ def edges_kernel(
     n = (tl.load(ptr + document + 1) - first).to(tl.int32)
     top = tl.program_id(1) * ROWS
     if top < n:
-        gain_here, constant_here = tl.load(gain + document), tl.load(constant + document)
+        shift, unit = tl.load(constant + document), tl.load(scale + document)
         i = top + tl.arange(0, ROWS)
         i_safe = tl.minimum(i, n - 1)[:, None]
         low_i = tl.load(lower + first + i_safe).to(tl.uint32, bitcast=True)
@@ -143,7 +144,7 @@ def edges_kernel(
             low_j = tl.load(lower + first + j_safe).to(tl.uint32, bitcast=True)
             high_j = tl.load(higher + first + j_safe).to(tl.uint32, bitcast=True)
             p = probability(
-                i_safe, j_safe, first, nodes, kernel, gain_here, constant_here, row, column, u, v, S
+                i_safe, j_safe, first, nodes, kernel, shift, unit, row, u, v, S
             )  # fmt: skip
             drawn = pair_hash(tl.where(i[:, None] < j[None, :], low_i + high_j, low_j + high_i))
             edge = (drawn < p) & (i[:, None] != j[None, :]) & (i[:, None] < n) & (j[None, :] < n)
@@ -178,7 +179,7 @@ def reaching(keys, amount, least, TILE: tl.constexpr):
 
 @triton.jit
 def circles_kernel(
-    ptr, nodes, kernel, gain, constant, row, column, u, v, lower, higher, degree, share, friend, friend_key, friend_tie,
+    ptr, nodes, kernel, constant, scale, row, u, v, lower, higher, degree, share, friend, friend_key, friend_tie,
     members, leaders, k, max_size,
     S: tl.constexpr, WORDS: tl.constexpr, NODE_LEVEL: tl.constexpr, BY_WEIGHT: tl.constexpr,
     TILE: tl.constexpr, MEMBERS: tl.constexpr, LEADER_KEY: tl.constexpr,
@@ -192,7 +193,7 @@ def circles_kernel(
     document = tl.program_id(0)
     first = tl.load(ptr + document)
     n = (tl.load(ptr + document + 1) - first).to(tl.int32)
-    gain_here, constant_here = tl.load(gain + document), tl.load(constant + document)
+    shift, unit = tl.load(constant + document), tl.load(scale + document)
     friend += first
     friend_key += first
     friend_tie += first
@@ -222,7 +223,7 @@ def circles_kernel(
                 low_j = tl.load(lower + first + j_safe).to(tl.uint32, bitcast=True)
                 high_j = tl.load(higher + first + j_safe).to(tl.uint32, bitcast=True)
                 p = probability(
-                    leader, j_safe, first, nodes, kernel, gain_here, constant_here, row, column, u, v, S
+                    leader, j_safe, first, nodes, kernel, shift, unit, row, u, v, S
                 )  # fmt: skip
                 drawn = pair_hash(tl.where(leader < j, low + high_j, low_j + high))
                 edge = (drawn < p) & (shared(leader, j_safe, share, first, WORDS, NODE_LEVEL) == 0)
@@ -300,7 +301,7 @@ def circles_kernel(
                     low_j = tl.load(lower + first + j).to(tl.uint32, bitcast=True)[None, :]
                     high_j = tl.load(higher + first + j).to(tl.uint32, bitcast=True)[None, :]
                     p = probability(
-                        i[:, None], j[None, :], first, nodes, kernel, gain_here, constant_here, row, column, u, v, S
+                        i[:, None], j[None, :], first, nodes, kernel, shift, unit, row, u, v, S
                     )  # fmt: skip
                     drawn = pair_hash(tl.where(i[:, None] < j[None, :], low_i + high_j, low_j + high_i))
                     edge = (drawn < p) & (i[:, None] != j[None, :]) & (b < size)[None, :]
@@ -328,29 +329,25 @@ def circles_kernel(
             going = turn < k
 
 
-def prepared(form: ClosedForm, words: int = 1) -> tuple[int, int, tuple[Tensor, ...], Tensor, Tensor]:
+def prepared(form: ClosedForm, words: int = 1) -> tuple[int, int, tuple[Any, ...], Tensor, Tensor]:
     """Return documents, nodes, what kernels read of a batch, and cleared degrees and shares."""
     documents, nodes = form.ptr.numel() - 1, form.row.numel()
     number = torch.empty(2, nodes, dtype=torch.int32, device=form.ptr.device)
     degree = torch.empty(nodes, dtype=torch.int32, device=form.ptr.device)
     share = torch.empty(nodes, words, dtype=torch.int32, device=form.ptr.device)
-    ptr, kernel, gain, constant, row, column, u, v, key = form
+    ptr, kernel, constant, scale, row, u, v, key = form
     prepare_kernel[documents,](ptr, key, number[0], number[1], degree, share, WORDS=words, TILE=TILE)
-    read = (ptr, nodes, kernel, gain, constant, row, column, u, v, number[0], number[1])
+    read = (ptr, nodes, kernel, constant, scale, row, u, v, number[0], number[1])
     return documents, nodes, read, degree, share
 
 
-def count_degrees(form: ClosedForm, documents: int, read: tuple, degree: Tensor) -> None:
+def count_degrees(form: ClosedForm, documents: int, read: tuple[Any, ...], degree: Tensor) -> None:
     """Count the friends of all nodes into ``degree``."""
     grid = (documents, triton.cdiv(form.kernel.numel(), ROWS))
-    degree_kernel[grid](
-        *read, degree, S=form.u.size(0), ROWS=ROWS, COLUMNS=COLUMNS, num_warps=4, enable_fp_fusion=False
-    )
+    degree_kernel[grid](*read, degree, S=form.u.size(0), ROWS=ROWS, COLUMNS=COLUMNS, num_warps=4)
 
 
-def greedy_circles(
-    form: ClosedForm, k: int, max_size: int, node_level: bool, by_weight: bool
-) -> tuple[Tensor, Tensor]:
+def greedy_circles(form: ClosedForm, k: int, max_size: int, node_level: bool, by_weight: bool) -> tuple[Tensor, Tensor]:
     """See :func:`socialgraph.kernels.greedy_circles`."""
     words = 1 if node_level else triton.cdiv(k, WORD)
     documents, nodes, read, degree, share = prepared(form, words)
@@ -362,7 +359,7 @@ def greedy_circles(
     circles_kernel[documents,](
         *read, degree, share, friend[0], friend[1], tie, members, leaders, k, max_size,
         S=form.u.size(0), WORDS=words, NODE_LEVEL=node_level, BY_WEIGHT=by_weight,
-        TILE=TILE, MEMBERS=MEMBERS, LEADER_KEY=LEADER_KEY, num_warps=WARPS, enable_fp_fusion=False,
+        TILE=TILE, MEMBERS=MEMBERS, LEADER_KEY=LEADER_KEY, num_warps=WARPS,
     )  # fmt: skip
     return members, leaders
 
@@ -378,6 +375,6 @@ def all_edges(form: ClosedForm) -> tuple[Tensor, Tensor]:
     grid = (documents, triton.cdiv(form.kernel.numel(), ROWS))
     edges_kernel[grid](
         *read, end - degree, total, edge_index, weight,
-        S=form.u.size(0), ROWS=ROWS, COLUMNS=COLUMNS, num_warps=4, enable_fp_fusion=False,
+        S=form.u.size(0), ROWS=ROWS, COLUMNS=COLUMNS, num_warps=4,
     )  # fmt: skip
     return edge_index, weight

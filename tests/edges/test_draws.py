@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+import torch
 from drawing import DOCUMENTS, MIXTURES, copies, drawn, probabilities_of
 from graphs import document
-import torch
 from torch_geometric.data import Data
 
 from socialgraph.edges import DynamicDistance, SocialEdges, draw_key

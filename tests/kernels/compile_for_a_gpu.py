@@ -13,7 +13,7 @@ from triton.compiler import ASTSource
 from socialgraph.kernels import gpu
 
 TYPES = dict.fromkeys(("ptr", "key", "start", "edge_index", "friend_tie"), "*i64")
-TYPES |= dict.fromkeys(("kernel", "gain", "constant", "row", "column", "u", "v"), "*fp64")
+TYPES |= dict.fromkeys(("kernel", "constant", "scale", "row", "u", "v"), "*fp64")
 TYPES |= dict.fromkeys(("lower", "higher", "degree", "share", "friend", "friend_key", "members", "leaders"), "*i32")
 TYPES |= {"weight": "*fp32"} | dict.fromkeys(("nodes", "total", "k", "max_size"), "i32")
 TILES = {"ROWS": gpu.ROWS, "COLUMNS": gpu.COLUMNS}
@@ -24,8 +24,7 @@ def usage(kernel, warps, **constants):
     """Return the registers of a thread and the bytes of its stack, which spilled registers lie on."""
     signature = {name: TYPES.get(name, "constexpr") for name in kernel.arg_names}
     source = ASTSource(kernel, signature, {(kernel.arg_names.index(name),): x for name, x in constants.items()})
-    options = {"num_warps": warps, "enable_fp_fusion": False}
-    code = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options).asm["cubin"]
+    code = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": warps}).asm["cubin"]
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         Path(file.name).write_bytes(code)
         tool = Path(triton.__file__).parent / "backends/nvidia/bin/cuobjdump"

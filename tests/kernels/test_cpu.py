@@ -16,15 +16,22 @@ from graphs import document, random_document
 from scipy import stats
 from torch_geometric.data import Batch
 
-from socialgraph.edges import HASH_RANGE, LowRank, QueryToAll, SocialEdges, SocialGraph, Uniform
+from socialgraph.edges import HASH_RANGE, LowRank, QueryToAll, SocialEdges, SocialGraph, StaticCentrality, Uniform
 from socialgraph.edges.draws import node_hashes, pair_hash
 from socialgraph.kernels import ClosedForm, cpu
+
+
+class SecondCentrality(StaticCentrality):
+    """The same weights under another name."""
+
+    name = "second_centrality"
+
 
 SAMPLERS = {
     **{name: SocialEdges(patterns, sparsity=0.8) for name, patterns in MIXTURES.items()},
     "clipped": SocialEdges(MIXTURES["three"], sparsity=0.05),
     "uniform": SocialEdges([Uniform()], sparsity=0.5),
-    "more factors than the inner loop has": SocialEdges([*MIXTURES["three"], QueryToAll(), QueryToAll().double()][:4]),
+    "more factors than the inner loop has": SocialEdges([*MIXTURES["three"], QueryToAll(), SecondCentrality()]),
 }
 levels = pytest.mark.parametrize("level", LEVELS)
 
@@ -60,7 +67,9 @@ def test_any_number_of_factors(columns: int) -> None:
     generator = torch.Generator().manual_seed(columns)
     factor = torch.rand(70, columns, generator=generator, dtype=torch.float64) / max(1, columns)
     batch, ptr = torch.zeros(70, dtype=torch.long), torch.tensor([0, 70])
-    graph = SocialGraph(LowRank(batch, ptr, left=factor, right=factor, constant=torch.tensor([0.1])), torch.tensor([5]))
+    sign = tuple((-1.0) ** number for number in range(columns))
+    p = LowRank(batch, ptr, factor=factor, sign=sign, constant=torch.tensor([0.1]))
+    graph = SocialGraph(p, torch.tensor([5]))
     assert graph.closed_form is not None
     assert graph.closed_form.u.size(0) == columns
     (want,) = written_out(graph)
@@ -99,7 +108,7 @@ def test_threads_do_not_matter(level: str) -> None:
 
 def bounds(form: ClosedForm, d: int = 0, gone: tuple[int, ...] = ()) -> np.ndarray:
     arrays = [x.numpy() for x in form]
-    tables = cpu.document_tables(arrays[0], d, *arrays[1:])
+    tables = cpu.document_tables(tuple(arrays), d)
     bound = np.full(tables[0], tables[0] - 1)
     cpu.lower_bounds(tables, np.array(gone, dtype=np.int64), bound)
     return bound

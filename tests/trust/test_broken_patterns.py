@@ -55,7 +55,7 @@ ANSWERED: dict[str, Callable[[Tensor, Tensor], Any]] = {
     "closed form, infinite": lambda batch, ptr: LowRank(batch, ptr, constant=torch.full((len(ptr) - 1,), INF)),
     "closed form, negative": lambda batch, ptr: LowRank(batch, ptr, constant=torch.full((len(ptr) - 1,), -0.5)),
     "closed form, NaN for one word": lambda batch, ptr: LowRank(
-        batch, ptr, left=(torch.arange(batch.numel())[:, None] == 5).double() * NAN, right=torch.ones(len(batch), 1)
+        batch, ptr, row=(torch.arange(batch.numel()) == 5).double() * NAN
     ),
     "it raises": lambda batch, ptr: batch[1_000_000],
 }
