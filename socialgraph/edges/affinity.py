@@ -254,9 +254,16 @@ class LowRank(Affinity):
     @cached_property
     def sums(self) -> tuple[Tensor, Tensor, Tensor]:
         """Sums over each document: of ``row [B]``, of the factors and of their squares ``[B, S]``; all exact."""
-        numbers = torch.cat([self.row[:, None], self.factor, fixed(self.factor * self.factor, SUM_STEP)], 1)
-        row, factor, square = segment(numbers, self.ptr).split([1, *[self.factor.size(1)] * 2], 1)
-        return row[:, 0], factor, square
+        table = self.table
+        factor = table[:, :, 1:]
+        square = fixed(factor * factor, SUM_STEP).sum(1)
+        return table[:, :, 0].sum(1), factor.sum(1), square
+
+    @cached_property
+    def table(self) -> Tensor:
+        """Row and factors of each document side by side, 0 behind its end: ``[B, longest, 1 + S]``."""
+        ids, inside = padded(self.ptr, self.longest)
+        return torch.cat([self.row[:, None], self.factor], 1)[ids].masked_fill_(~inside[:, :, None], 0.0)
 
     def row_sums(self) -> Tensor:
         """Return the row sums in O(l); see :meth:`Affinity.row_sums`."""
@@ -273,7 +280,9 @@ class LowRank(Affinity):
 
     def highest(self) -> Tensor:
         """Return a bound in O(l), no more than 1; see :meth:`Affinity.highest`."""
-        reach = segment(torch.cat([self.row[:, None], self.factor.abs()], 1), self.ptr, reduce="max")
+        if not self.longest:
+            return torch.zeros_like(self.constant)
+        reach = self.table.abs().amax(1)
         most = 2.0 * reach[:, 0] + (reach[:, 1:] ** 2).sum(1) + self.constant + self._highest_from(1)
         return (self.scale * most).clamp(max=1.0)
 

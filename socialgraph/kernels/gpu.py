@@ -284,14 +284,19 @@ def circles_kernel(
             tl.store(leaders + document * k + turn, leader)
             tl.debug_barrier()
 
-            # 5. What degrees lose: to the members those of all nodes, or of the members alone.
-            losers = n if NODE_LEVEL else size
+            # 5. What degrees lose: to the members those of all nodes that are left, or of the members alone.
+            losers = size
+            if NODE_LEVEL:  # who is left, in the place of the friends, whom nobody asks for any more
+                losers = 0
+                for begin in range(0, n, TILE):
+                    i = begin + tl.arange(0, TILE)
+                    left = ((tl.load(share + first + i, i < n, 1) == 0) & (i < n)).to(tl.int32)
+                    tl.store(friend + losers + tl.cumsum(left, 0) - 1, i, left > 0)
+                    losers += tl.sum(left, 0)
+                tl.debug_barrier()
             for begin in range(0, losers, MEMBERS):
                 a = begin + tl.arange(0, MEMBERS)
-                if NODE_LEVEL:
-                    i = tl.minimum(a, n - 1)
-                else:
-                    i = tl.load(member + a, a < losers, 0)
+                i = tl.load((friend if NODE_LEVEL else member) + a, a < losers, 0)
                 low_i = tl.load(lower + first + i).to(tl.uint32, bitcast=True)[:, None]
                 high_i = tl.load(higher + first + i).to(tl.uint32, bitcast=True)[:, None]
                 lost = tl.zeros([MEMBERS], tl.int32)
@@ -305,9 +310,7 @@ def circles_kernel(
                     )  # fmt: skip
                     drawn = pair_hash(tl.where(i[:, None] < j[None, :], low_i + high_j, low_j + high_i))
                     edge = (drawn < p) & (i[:, None] != j[None, :]) & (b < size)[None, :]
-                    if NODE_LEVEL:  # members are not taken yet, so only i may be
-                        edge = edge & (tl.load(share + first + i) == 0)[:, None]
-                    else:
+                    if not NODE_LEVEL:
                         edge = edge & (shared(i[:, None], j[None, :], share, first, WORDS, NODE_LEVEL) == 0)
                     lost += tl.sum(edge.to(tl.int32), 1)
                 left = tl.load(degree + first + i, a < losers, 0) - lost
