@@ -154,7 +154,7 @@ class GraphBuilder:
         except KeyError:
             query_id, _, document_id = next(pair for pair in pairs if pair[2] not in self.documents)
             raise InputError(
-                f"document {document_id!r}, a candidate of query {query_id!r}, is not in the collection"
+                f"document {document_id!r}, which is asked for with query {query_id!r}, is not in the collection"
             ) from None
         return Batch.from_data_list([self._graph(*pair, text) for pair, text in zip(pairs, texts, strict=True)])
 

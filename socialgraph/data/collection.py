@@ -9,6 +9,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar, cast
 
 from socialgraph.errors import InputError, OptionError, shown
@@ -47,6 +48,9 @@ class StoredDocuments(Mapping[str, Document]):
     because the workers of a DataLoader read documents too. Its repr must be cheap: it stands in the
     collection's repr.
     """
+
+    #: whether `in` is answered from memory; where it is not, the documents may not even be there yet
+    knows_ids = True
 
     @abstractmethod
     def stream(self) -> Iterator[Document]:
@@ -110,6 +114,8 @@ class Split:
         self.queries = queries
         self.qrels = qrels
         self._candidates = candidates
+        #: the collection's documents, where the split belongs to one
+        self.documents: Mapping[str, Document] | None = None
 
     @property
     def candidates(self) -> Run | None:
@@ -145,16 +151,56 @@ class Split:
 class Collection:
     """Documents and the splits that ask for them.
 
+    Two rules hold for every split, wherever it was read:
+
+    * A judgement on a document that does not exist is left out, with a warning. Where documents stay in another
+      library's files (ir_datasets), so that a look at the judgements would first fetch them, such judgements stay, count
+      as in any program of TREC, and are left out of the training alone.
+    * A document that is the query itself is no candidate of it: both have the same id, and the id is no plain number,
+      or the texts are the same (numbers coincide by accident). It would be the best candidate and, in a training, a
+      negative; BEIR calls this ``ignore_identical_ids``.
+
     Args:
         name: What tables and logs call it.
         documents: Documents by id: a dict, or a store on disk (`StoredDocuments`).
         splits: `"train"`, `"dev"`, `"test"`, and any others. Every split but `"train"` is held out from training.
+        ignore_identical_ids: Whether a query's own document is no candidate. None: as above; True: whatever the texts
+            say; False: it stays.
+
+    Warns:
+        UserWarning: Judgements and candidates that are left out, with a count and the first ids.
     """
 
-    def __init__(self, name: str, documents: Mapping[str, Document], splits: Mapping[str, Split]) -> None:
+    def __init__(
+        self,
+        name: str,
+        documents: Mapping[str, Document],
+        splits: Mapping[str, Split],
+        ignore_identical_ids: bool | None = None,
+    ) -> None:
         self.name = name
         self.documents = documents
-        self.splits = dict(splits)
+        self.ignore_identical_ids = ignore_identical_ids
+        self.splits = {part: self._bound(part, split) for part, split in splits.items()}
+
+    def _bound(self, name: str, split: Split) -> Split:
+        """Return a split with this collection's documents, to which the rules above were applied."""
+        if split.documents is self.documents:
+            return split
+        where = f"collection {self.name}, split {name}"
+        knows = not isinstance(self.documents, StoredDocuments) or self.documents.knows_ids
+        qrels = _existing_judgements(split.qrels, self.documents, where) if knows else split.qrels
+        candidates = split._candidates
+        if candidates is not None and self.ignore_identical_ids is not False:
+            others = partial(_without_identical, split.queries, self.documents, bool(self.ignore_identical_ids), where)
+            candidates = partial(_read, candidates, others) if callable(candidates) else others(candidates)
+        bound = Split(split.queries, qrels, candidates)
+        bound.documents = self.documents
+        return bound
+
+    def with_splits(self, splits: Mapping[str, Split]) -> Collection:
+        """Return a copy with other splits. The documents are shared."""
+        return Collection(self.name, self.documents, splits, self.ignore_identical_ids)
 
     def __getitem__(self, split: str) -> Split:
         """Return a split by name; an unknown one is an InputError that lists those there are."""
@@ -174,8 +220,14 @@ class Collection:
             UserWarning: Queries without candidates, with a count and the first ids.
         """
         check_queries(self[split].queries, run, f"collection {self.name}, split {split}")
-        replaced = self[split].with_candidates(run)
-        return Collection(self.name, self.documents, self.splits | {split: replaced})
+        return self.with_splits(self.splits | {split: self[split].with_candidates(run)})
+
+    def without_identical(self, split: str, run: Run) -> Run:
+        """Return candidates of a split without those that are the query itself; warn of such."""
+        if self.ignore_identical_ids is False:
+            return run
+        where, by_id = f"collection {self.name}, split {split}", bool(self.ignore_identical_ids)
+        return _without_identical(self[split].queries, self.documents, by_id, where, run)
 
     def first_stage_score(self, query_id: str, document_id: str) -> float:
         """Return the score that a document has among a query's candidates; NaN where it is none of them.
@@ -219,6 +271,50 @@ class Collection:
         return "\n".join([f"Collection({self.name}: {documents}", *lines]) + ")"
 
 
+def _existing_judgements(qrels: Qrels, documents: Mapping[str, Document], where: str) -> Qrels:
+    """Return the judgements on documents that exist; warn of others."""
+    unknown = [doc_id for grades in qrels.values() for doc_id in grades if doc_id not in documents]
+    if not unknown:
+        return qrels
+    warnings.warn(
+        f"{where}: {len(unknown)} judgements are on documents that the corpus lacks and are left out: "
+        f"{first_ids(unknown)}",
+        stacklevel=4,
+    )
+    known = {query_id: {one: grade for one, grade in of.items() if one in documents} for query_id, of in qrels.items()}
+    return {query_id: grades for query_id, grades in known.items() if grades}
+
+
+def _read(candidates: Callable[[], Run], others: Callable[[Run], Run]) -> Run:
+    return others(candidates())
+
+
+def _without_identical(
+    queries: Queries, documents: Mapping[str, Document], by_id: bool, where: str, run: Run
+) -> Run:
+    """Return candidates without a query's own document; warn of such."""
+    own = {query_id for query_id in queries if query_id in run.get(query_id, ())}
+    if not by_id:
+        own = {one for one in own if not one.isdecimal() or _is_text_of(queries[one], documents[one])}
+    if not own:
+        return run
+    warnings.warn(
+        f"{where}: {len(own)} queries are documents themselves, of the same id, and no candidates of their own: "
+        f"{first_ids(sorted(own))}; ignore_identical_ids=False keeps them",
+        stacklevel=4,
+    )
+    return {
+        query_id: {one: score for one, score in scores.items() if one != query_id or query_id not in own}
+        for query_id, scores in run.items()
+    }
+
+
+def _is_text_of(query: str, document: Document) -> bool:
+    """Whether a query is a document's title or text, or at least half of both."""
+    asked, *texts = (" ".join(x.split()).lower() for x in (query, document.title, document.text, document.full_text))
+    return asked in texts or (asked in texts[-1] and 2 * len(asked) >= len(texts[-1]))
+
+
 def relevant_documents(qrels: Qrels) -> set[str]:
     """Return ids of the documents with a grade of 1 or more for any query."""
     return {doc_id for grades in qrels.values() for doc_id, grade in grades.items() if grade >= 1}
@@ -237,6 +333,18 @@ def grade_of(value: object, where: str) -> int:
     except (TypeError, ValueError, OverflowError):  # None; "a", NaN; infinity
         pass
     raise InputError(f"{where}: a grade must be a whole number from -{MAX_GRADE} to {MAX_GRADE}, got {value!r:.40}")
+
+
+def judge(qrels: Qrels, query_id: str, doc_id: str, value: object, where: str) -> None:
+    """Add a judgement. The same one may come twice.
+
+    Raises:
+        InputError: It begins with `where`: no grade (:func:`grade_of`), or the document was judged otherwise before.
+    """
+    grade = grade_of(value, where)
+    before = qrels.setdefault(query_id, {}).setdefault(doc_id, grade)
+    if before != grade:
+        raise InputError(f"{where}: document {doc_id!r} is judged twice for query {query_id!r}: {before} and {grade}")
 
 
 def check_scores(run: Run, where: str) -> None:

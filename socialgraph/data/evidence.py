@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from socialgraph.backbone import load_tokenizer
 from socialgraph.data.collection import Collection, Document
-from socialgraph.data.files import decoded, numbered_lines
+from socialgraph.data.lines import find, table
 from socialgraph.data.tokens import Tokens
 from socialgraph.errors import InputError
 
@@ -44,7 +44,7 @@ def read_evidence(folder: str | Path) -> dict[str, Evidence]:
         InputError: a line that is not so, or a query that comes twice; with file and line.
     """
     places: dict[str, Evidence] = {}
-    for where, columns in _rows(Path(folder), "evidence.tsv", 4, header=["qid", "doc_id", "start_tok", "end_tok"]):
+    for where, columns in _rows(Path(folder), "evidence.tsv", ["qid", "doc_id", "start_tok", "end_tok"], heading=True):
         start, end = _whole(columns[2], where), _whole(columns[3], where)
         if end <= start:
             raise InputError(f"{where}: the evidence must end after it starts, got {start} to {end}")
@@ -139,7 +139,7 @@ def read_flags(folder: str | Path) -> dict[str, bool]:
         InputError: a line that is not so, or a query that comes twice; with file and line.
     """
     flags: dict[str, bool] = {}
-    for where, columns in _rows(Path(folder), "flags.tsv", 3):
+    for where, columns in _rows(Path(folder), "flags.tsv", ["query", "anchored", "rank"]):
         if columns[1] not in ("0", "1"):
             raise InputError(f"{where}: expected 0 or 1 in the second column, got {columns[1]!r}")
         _whole(columns[2], where)
@@ -148,22 +148,13 @@ def read_flags(folder: str | Path) -> dict[str, bool]:
     return flags
 
 
-def _rows(folder: Path, name: str, count: int, header: list[str] | None = None) -> Iterator[tuple[str, list[str]]]:
-    """Yield file:line and the columns of a table, packed or not."""
-    there = [path for path in (folder / name, folder / f"{name}.gz") if path.exists()]
-    if len(there) > 1:
-        raise InputError(f"{folder}: both {name} and {name}.gz are there; keep one")
-    for path in there:
-        for number, line in numbered_lines(path):
-            where = f"{path}:{number}"
-            columns = decoded(line, where).split("\t")
-            if header is not None and number == 1:
-                if columns != header:
-                    raise InputError(f"{where}: expected the header {' '.join(header)}, got {' '.join(columns)[:80]!r}")
-                continue
-            if len(columns) != count or not all(columns):
-                raise InputError(f"{where}: expected {count} columns, got {len(columns)} in {' '.join(columns)[:80]!r}")
-            yield where, columns
+def _rows(folder: Path, name: str, columns: list[str], heading: bool = False) -> Iterator[tuple[str, list[str]]]:
+    """Yield file:line and the columns of a table, packed or not; none where there is no such file."""
+    file = find(folder, name)
+    for where, row in table(file, columns, heading) if file is not None else ():
+        if not all(row):
+            raise InputError(f"{where}: a column of {', '.join(columns)} is empty")
+        yield where, row
 
 
 def _whole(text: str, where: str) -> int:

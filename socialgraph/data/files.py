@@ -1,4 +1,4 @@
-"""Reading and writing files so that a file is whole or it is not there; folders that one process writes at a time."""
+"""Writing files so that a file is whole or it is not there; folders that one process writes at a time."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ import io
 import os
 import re
 import shutil
-import stat
 import tempfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -25,18 +23,12 @@ try:
 except ImportError:  # Windows, where nobody can remove a file that another process has open
     fcntl = None  # type: ignore[assignment]
 
-from socialgraph.errors import InputError, OutputError
+from socialgraph.errors import OutputError
 
 #: no room on the disk, over the user's quota, a file larger than is allowed; somebody has removed it meanwhile
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOENT)
 #: names of what is being written: by `atomic_write` and `mkdtemp`, as a checkpoint, by safetensors
 _UNFINISHED = re.compile(r"\.(.+\.\w{8}|checkpoint-\d+)\.part|\.tmp\w{6}")
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-
-#: bytes of the longest line that is read: four times the Bible
-MAX_LINE = 16 << 20
-#: bytes that any packed file may unpack to; a larger one to `MAX_RATIO` times its own size. Text packs 3 to 10 times.
-MAX_UNPACKED, MAX_RATIO = 256 << 20, 100
 
 
 @contextmanager
@@ -56,7 +48,7 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[A
     """
     if mode not in ("w", "wb"):
         raise ValueError(f"mode must be 'w' or 'wb', got {mode!r}")
-    target = Path(path)
+    target = Path(path).expanduser()
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         _remove_abandoned(target)
@@ -224,85 +216,13 @@ def cache_folder(cache: str | os.PathLike[str] | None = None) -> Path:
     if cache is None:
         cache = os.environ.get("SOCIALGRAPH_CACHE")
     if cache:
-        return Path(cache)
+        return Path(cache).expanduser().absolute()  # a program may go to another folder later
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "socialgraph"
 
 
 def built_folder(name: str, cache: str | os.PathLike[str] | None = None) -> Path:
     """Return where ``experiments/data.py`` builds a collection: ``collections/<name>`` in the cache folder."""
     return cache_folder(cache) / "collections" / name
-
-
-def raw_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
-    r"""Yield (line number from 1, line with its line end) of a file, `.gz` files through gzip.
-
-    Lines are bytes and end at `\n` only, so that no character inside a text counts as a line end. Memory holds one line
-    of at most `MAX_LINE` bytes.
-
-    Raises:
-        InputError: The file is missing or no plain file, a line is too long, gzip data are damaged, cut short, or
-            unpack to more than `MAX_UNPACKED` bytes and `MAX_RATIO` times their size. The message names file and line.
-    """
-    plain_file(path)
-    packed = str(path).endswith(".gz")
-    number = read = 0
-    try:
-        room = max(MAX_UNPACKED, MAX_RATIO * os.stat(path).st_size)
-        with gzip.open(path, "rb") if packed else open(path, "rb") as file:
-            while line := file.readline(MAX_LINE + 1):
-                number += 1
-                read += len(line)
-                if len(line) > MAX_LINE:
-                    raise InputError(f"{path}:{number}: the line is longer than {MAX_LINE >> 20} MiB; cut it")
-                if packed and read > room:
-                    raise InputError(
-                        f"{path}:{number}: unpacks to more than {room >> 20} MiB, which no text does; "
-                        "if you trust it, unpack it yourself"
-                    )
-                yield number, line
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{path}:{number + 1}: damaged gzip data ({error})") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error})") from None
-
-
-def numbered_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
-    r"""Yield (line number from 1, line without its line end, `\n` or `\r\n`), see :func:`raw_lines`.
-
-    A byte order mark at the start is dropped.
-
-    Raises:
-        InputError: see :func:`raw_lines`.
-    """
-    for number, line in raw_lines(path):
-        if number == 1:
-            line = line.removeprefix(_BYTE_ORDER_MARK)
-        yield number, line.rstrip(b"\r\n")
-
-
-def plain_file(path: str | os.PathLike[str]) -> None:
-    """Refuse what is no plain file: to open a pipe may wait for ever, and a device may never end.
-
-    Raises:
-        InputError: The file is missing, or a folder, pipe, device, or a link that leads nowhere.
-    """
-    try:
-        mode = os.stat(path).st_mode
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except (OSError, ValueError) as error:  # a ring of links, a closed folder; a NUL in the name
-        raise InputError(f"{os.fspath(path)!r}: cannot be read ({error})") from None
-    if not stat.S_ISREG(mode):
-        kind = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
-        raise InputError(f"{path}: expected a plain file, this is {kind}")
-
-
-def decoded(line: bytes, where: str) -> str:
-    """Return the line as text; `where` (file:line) is named in the InputError if it is not UTF-8."""
-    try:
-        return line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{where}: not UTF-8 (byte {error.start}: {error.reason})") from None
 
 
 def file_name(name: Any, also: str = "") -> str:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 
 from socialgraph.data.builder import GraphBuilder
-from socialgraph.data.collection import Split
+from socialgraph.data.collection import Split, first_ids
 from socialgraph.errors import InputError, OptionError
 
 
@@ -29,7 +29,8 @@ class TrainingGroups(torch.utils.data.Dataset[Group]):
     Group i is a function of (seed, i) alone: a run that resumes, or reads with several workers, sees the same groups.
     Every query comes once before any comes twice. The relevant document is drawn from those with a grade
     above 0, whether the candidates hold it or not; the others are candidates that are not. A query with fewer of them
-    gets a smaller group.
+    gets a smaller group. Where a query's relevant documents do not exist, which some collections know only when they are
+    looked up, the next query of the order takes its place.
 
     Args:
         split: queries, judgements and candidates.
@@ -38,7 +39,7 @@ class TrainingGroups(torch.utils.data.Dataset[Group]):
         seed: of the draws.
 
     Raises:
-        InputError: no query has a relevant document and another candidate.
+        InputError: no query has a relevant document that exists and another candidate.
         OptionError: size or negatives below 1.
     """
 
@@ -52,6 +53,7 @@ class TrainingGroups(torch.utils.data.Dataset[Group]):
         self._epoch = -1
         self._permutation = np.empty(0, np.int64)
         self.queries = split.queries
+        self.documents = split.documents
         self.positives: dict[str, list[str]] = {}
         self.others: dict[str, list[str]] = {}
         for query_id in split.queries:
@@ -81,12 +83,26 @@ class TrainingGroups(torch.utils.data.Dataset[Group]):
         if not 0 <= index < self.size:
             raise IndexError(f"group {index} of {self.size}")
         epoch, place = divmod(index, len(self.query_ids))
-        query_id = self.query_ids[self._order(epoch)[place]]
+        order = self._order(epoch)
+        asked = (self.query_ids[order[(place + step) % len(order)]] for step in range(len(order)))
+        query_id, positives = next(((one, there) for one in asked if (there := self._existing(one))), ("", []))
+        if not positives:
+            raise InputError("none of the documents that are relevant to a training query exists")
         draw = np.random.default_rng([self.seed, 1, index])
-        positive = self.positives[query_id][draw.integers(len(self.positives[query_id]))]
+        positive = positives[draw.integers(len(positives))]
         others = self.others[query_id]
         chosen = draw.choice(len(others), min(self.negatives, len(others)), replace=False)
         return Group(query_id, self.queries[query_id], [positive, *(others[i] for i in chosen)])
+
+    def _existing(self, query_id: str) -> list[str]:
+        """Return a query's relevant documents that exist; warn of others."""
+        wanted, known = self.positives[query_id], self.documents
+        there = [document for document in wanted if known is None or document in known]
+        if len(there) < len(wanted):
+            lost = sorted(set(wanted) - set(there))
+            told = "is relevant to a training query and left out, as the corpus lacks it"
+            warnings.warn(f"query {query_id!r}: {first_ids(lost)} {told}", stacklevel=3)
+        return there
 
     def _order(self, epoch: int) -> npt.NDArray[np.int64]:
         """Return the order of the queries in an epoch; the last one is kept, as groups are read one after another."""

@@ -1,4 +1,4 @@
-"""Collections of the Hugging Face Hub in the layout of BEIR and MTEB, by their ids: https://huggingface.co/datasets.
+"""Collections in the layout of BEIR and MTEB: from the Hugging Face Hub, https://huggingface.co/datasets, or a folder.
 
 A dataset has three configurations: ``corpus`` (``_id``, ``title``, ``text``), ``queries`` (``_id``, ``text``) and the
 judgements (``query-id``, ``corpus-id``, ``score``), whose splits are the collection's. MTEB calls that configuration
@@ -9,8 +9,9 @@ judgements (``query-id``, ``corpus-id``, ``score``), whose splits are the collec
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,17 +24,17 @@ from socialgraph.data.collection import (
     Split,
     StoredDocuments,
     first_ids,
-    grade_of,
     hash_split,
+    judge,
     restricted,
 )
-from socialgraph.data.files import plain_file
-from socialgraph.data.trec import is_word
+from socialgraph.data.jsonl import JsonlDocuments, json_texts
+from socialgraph.data.lines import find, json_object, numbered_lines, table
+from socialgraph.data.trec import checked_id
 from socialgraph.errors import InputError, first_line
 
 #: what the split is called here -> what it may be called there
 _SPLITS = {"train": ("train",), "dev": ("dev", "validation", "val"), "test": ("test",)}
-_ID = ("_id", "id")
 _JUDGED = ("query-id", "corpus-id", "score")
 
 
@@ -42,12 +43,15 @@ def load_hub(
     qrels: str | None = None,
     revision: str | None = None,
     shares: Sequence[float] | None = (0.6, 0.2, 0.2),
+    ignore_identical_ids: bool | None = None,
 ) -> Collection:
     """Load a collection of the Hugging Face Hub, through its ``datasets`` library, which keeps what it downloads.
 
     Its splits are those of the judgements. A dataset with ``test`` alone is divided: its judged queries go to train,
     dev and test by a hash of the query id (`hash_split`); ``shares=None`` keeps them together as ``test``. There are
-    no candidates: retrieve them. No code of a dataset is run: the library of today has no loading scripts.
+    no candidates: retrieve them. No code of a dataset is run: the library of today has no loading scripts. Files of
+    JSON lines and of columns between tabs are read as they are: the library would take texts that look like dates or
+    numbers for such.
 
     Args:
         dataset_id: such as ``"BeIR/scifact"`` or ``"mteb/scifact"``, or a folder in that layout, or in that of BEIR's
@@ -55,30 +59,31 @@ def load_hub(
         qrels: id of the dataset with the judgements; None: `dataset_id` where it has them, else ``<id>-qrels``.
         revision: a commit, branch or tag of ``dataset_id``; None: the newest.
         shares: shares of train, dev and test where there is test alone, or None.
+        ignore_identical_ids: see :class:`~socialgraph.data.Collection`.
 
     Raises:
-        InputError: The library is not installed; the dataset is not there, has no such configuration or column, or
-            holds an id twice or one with blanks.
+        InputError: The library is not installed; the dataset is not there, has no such configuration or column, holds
+            an id twice or one with blanks, a text that is none, or two judgements of a document that differ. Of files
+            the message names file and line.
 
     Warns:
         UserWarning: With a count and the first ids: queries without text, and judgements on documents that the corpus
             lacks; they are left out.
     """
     source = _Source(dataset_id, revision)
-    documents = HubDocuments(dataset_id, source.rows("corpus"))
-    texts = _queries(dataset_id, source.rows("queries"))
-    judged = _judged(source, qrels, documents)
+    documents = source.documents()
+    texts = source.queries()
     splits = {}
-    for split, grades in judged.items():
-        queries = {query_id: text for query_id, text in texts.items() if query_id in grades}
-        splits[split] = Split(queries, restricted(queries, grades))
+    for split, grades in _judged(source, qrels).items():
+        asked = [query_id for query_id in texts if query_id in grades]
+        splits[split] = Split(restricted(asked, texts), restricted(asked, grades))
     if set(splits) == {"test"} and shares is not None:
         whole = splits["test"]
         parts = hash_split(whole.queries, shares)
         splits = {
             part: Split(restricted(ids, whole.queries), restricted(ids, whole.qrels)) for part, ids in parts.items()
         }
-    return Collection(Path(dataset_id).name, documents, splits)
+    return Collection(source.path.name, documents, splits, ignore_identical_ids)
 
 
 class HubDocuments(StoredDocuments):
@@ -87,15 +92,14 @@ class HubDocuments(StoredDocuments):
     def __init__(self, dataset_id: str, rows: Any) -> None:
         self.dataset_id = dataset_id
         self._rows = rows
-        where = f"{dataset_id}, corpus"
-        self._id = _column(rows, _ID, where)
-        _column(rows, ("text",), where)
+        self._id = _column(rows, "_id", f"{dataset_id}, corpus")
+        _column(rows, "text", f"{dataset_id}, corpus")
         self._places: dict[str, int] = {}
         for place, doc_id in enumerate(map(str, rows[self._id])):
-            if not is_word(doc_id):
-                raise InputError(f"{where}, row {place}: an id must be one word without blanks, got {doc_id[:80]!r}")
+            where = f"{dataset_id}, corpus, row {place}"
+            checked_id(doc_id, f"{where}: an id")
             if self._places.setdefault(doc_id, place) != place:
-                raise InputError(f"{where}, row {place}: document id {doc_id!r} comes twice")
+                raise InputError(f"{where}: document id {doc_id!r} comes twice")
 
     def __getitem__(self, doc_id: str) -> Document:
         return self._document(self._rows[self._places[doc_id]])
@@ -114,7 +118,8 @@ class HubDocuments(StoredDocuments):
         return map(self._document, self._rows)
 
     def _document(self, row: dict[str, Any]) -> Document:
-        return Document(str(row[self._id]), row["text"] or "", row.get("title") or "")
+        where = f"{self.dataset_id}, corpus, document {row[self._id]!r}"
+        return Document(str(row[self._id]), *(_text(row.get(name), name, where) for name in ("text", "title")))
 
     def identity(self) -> str:
         """Return the id and the library's fingerprint, which changes with the files."""
@@ -125,122 +130,150 @@ class HubDocuments(StoredDocuments):
 
 
 class _Source:
-    """A dataset's configurations and their rows."""
+    """A dataset's configurations, each of some splits: a file of lines each, or rows of the library."""
 
     def __init__(self, dataset_id: str, revision: str | None = None) -> None:
         self.dataset_id, self.revision = dataset_id, revision
-        self.files = _unpacked(Path(dataset_id))
-        with _readable(dataset_id):
-            self.configs: list[str] = list(self.files) or _library().get_dataset_config_names(
-                dataset_id, revision=revision
+        self.path = Path(dataset_id).expanduser()
+        self.is_local = self.path.exists() or not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", dataset_id)
+        if self.is_local and not self.path.is_dir():
+            raise InputError(f"{self.path}: {'is no' if self.path.exists() else 'no such'} folder")
+        self._files = _packed_by_beir(self.path.absolute())
+        with self._readable():
+            self.configs: list[str] = list(self._files) or _library().get_dataset_config_names(
+                str(self.path), revision=revision
             )
 
-    def rows(self, config: str) -> Any:
-        """Return the rows of a configuration with one split, which some call like the configuration, some ``train``."""
-        parts = self.splits(config)
-        if len(parts) != 1:
-            raise InputError(f"{self.dataset_id}, {config}: expected one split, got {', '.join(parts)}")
-        return next(iter(parts.values()))
+    def documents(self) -> StoredDocuments:
+        """Return the documents."""
+        part = self._only("corpus")
+        if isinstance(part, Path):
+            return JsonlDocuments(part, key=_id_key(part), is_beir=True)
+        return HubDocuments(self.dataset_id, part)
 
-    def splits(self, config: str) -> Any:
-        """Return split -> rows of a configuration."""
+    def queries(self) -> Queries:
+        """Return the queries of all splits; warn of those without text."""
+        part, texts = self._only("queries"), dict[str, str]()
+        if isinstance(part, Path):
+            keys = {_id_key(part): None, "text": None}
+            asked = ((where, *json_texts(line, where, keys, True).values()) for where, line in numbered_lines(part))
+        else:
+            where = f"{self.dataset_id}, queries"
+            columns = [part[_column(part, name, where)] for name in ("_id", "text")]
+            asked = (
+                (f"{where}, row {n}", checked_id(str(i), f"{where}, row {n}: an id"), _text(x, "text", where))
+                for n, (i, x) in enumerate(zip(*columns, strict=True))
+            )
+        for where, query_id, text in asked:
+            if query_id in texts:
+                raise InputError(f"{where}: query id {query_id!r} comes twice")
+            texts[query_id] = " ".join(text.split())
+        if empty := [query_id for query_id, text in texts.items() if not text]:
+            told = f"{self.dataset_id}: {len(empty)} queries are empty and left out"
+            warnings.warn(f"{told}: {first_ids(empty)}", stacklevel=3)
+        return {query_id: text for query_id, text in texts.items() if text}
+
+    def qrels(self, config: str, split: str) -> Qrels:
+        """Return the judgements of a split."""
+        part, qrels = self.splits(config)[split], Qrels()
+        where = f"{self.dataset_id}, qrels, {split}"
+        if not isinstance(part, Path):
+            columns = [part[_column(part, name, where)] for name in _JUDGED]
+            rows = ((f"{where}, row {n}", row) for n, row in enumerate(zip(*columns, strict=True)))
+        elif part.suffix == ".tsv":
+            rows = table(part, _JUDGED, heading=True)
+        else:
+            rows = ((at, [entry.get(name) for name in _JUDGED]) for at, entry in _objects(part))
+        for at, (query_id, doc_id, grade) in rows:
+            if query_id is None or doc_id is None:
+                raise InputError(f"{at}: expected {', '.join(_JUDGED)}, got {query_id}, {doc_id}, {grade}")
+            judge(qrels, str(query_id), str(doc_id), grade, at)
+        return qrels
+
+    def splits(self, config: str) -> Mapping[str, Any]:
+        """Return split -> file or rows of a configuration."""
         if config not in self.configs:
             raise InputError(
                 f"{self.dataset_id}: there is no configuration {config!r}, only {', '.join(self.configs)}; "
                 "expected BEIR's or MTEB's layout (corpus, queries, qrels)"
             )
-        with _readable(f"{self.dataset_id}, {config}"):
-            if not self.files:
-                return _library().load_dataset(self.dataset_id, config, revision=self.revision)
-            if config != "qrels":
-                return _library().load_dataset("json", data_files=self.files[config])
-            columns = {name: _library().Value("string") for name in _JUDGED}  # an id like 0001 is no number
-            return _library().load_dataset(
-                "csv", data_files=self.files[config], sep="\t", keep_default_na=False,
-                features=_library().Features(columns),
-            )  # fmt: skip
+        if self._files:
+            return self._files[config]
+        with self._readable(f", {config}"):
+            library = _library()
+            files = library.load_dataset_builder(str(self.path), config, revision=self.revision).config.data_files
+            if all(len(urls) == 1 and re.search(r"\.(jsonl|tsv)(\.gz)?$", urls[0]) for urls in files.values()):
+                get = library.DownloadManager().download if self.is_local else library.DownloadManager().download_and_extract
+                return {split: Path(get(urls[0])) for split, urls in files.items()}
+            return library.load_dataset(str(self.path), config, revision=self.revision)
+
+    def _only(self, config: str) -> Any:
+        """Return the one split of a configuration, which some call like the configuration, some ``train``."""
+        parts = self.splits(config)
+        if len(parts) != 1:
+            raise InputError(f"{self.dataset_id}, {config}: expected one split, got {', '.join(parts)}")
+        return next(iter(parts.values()))
+
+    @contextmanager
+    def _readable(self, config: str = "") -> Iterator[None]:
+        """Turn what the library raises over a dataset (unknown, not to be fetched, damaged) into one error."""
+        try:
+            yield
+        except InputError:
+            raise
+        except Exception as error:  # its own errors have many bases
+            hub = "" if self.is_local else " from the Hugging Face Hub"
+            raise InputError(f"{self.dataset_id}{config} cannot be read{hub} ({first_line(error)})") from error
 
 
-def _unpacked(folder: Path) -> dict[str, dict[str, str]]:
-    """Return configuration -> split -> file of a folder as BEIR packs it; of any other, and of an id, nothing.
-
-    Raises:
-        InputError: a file is no plain file, or judgements do not begin with the names of their columns.
-    """
-    files = {name: {name: folder / f"{name}.jsonl"} for name in ("corpus", "queries")}
-    files["qrels"] = {file.stem: file for file in sorted((folder / "qrels").glob("*.tsv"))}
-    if not files["qrels"] or not all(file.exists() for parts in files.values() for file in parts.values()):
+def _packed_by_beir(folder: Path) -> dict[str, dict[str, Path]]:
+    """Return configuration -> split -> file of a folder as BEIR packs it; of any other, and of an id, nothing."""
+    corpus, queries = find(folder, "corpus.jsonl"), find(folder, "queries.jsonl")
+    judged = {file.stem: file for file in sorted((folder / "qrels").glob("*.tsv"))}
+    if corpus is None or queries is None or not judged:
         return {}
-    for file in (file for parts in files.values() for file in parts.values()):
-        plain_file(file)
-    for file in files["qrels"].values():
-        with file.open(encoding="utf-8-sig", errors="replace") as lines:
-            first = lines.readline(200).rstrip()
-        if first.split("\t") != list(_JUDGED):
-            raise InputError(f"{file}:1: expected the heading {', '.join(_JUDGED)}, tabs between, got {first[:80]!r}")
-    return {name: {split: str(file) for split, file in parts.items()} for name, parts in files.items()}
+    return {"corpus": {"corpus": corpus}, "queries": {"queries": queries}, "qrels": judged}
 
 
-def _judged(source: _Source, qrels: str | None, documents: HubDocuments) -> dict[str, Qrels]:
+def _judged(source: _Source, qrels: str | None) -> dict[str, Qrels]:
     """Return split -> judgements; splits of other names are left out."""
-    here = next((name for name in ("qrels", "default") if name in source.configs), None)
-    if qrels is None and here is not None:
-        parts = source.splits(here)
-    else:
-        other = _Source(qrels or f"{source.dataset_id}-qrels")
-        parts = other.splits(other.configs[0])
-    judgements: dict[str, Qrels] = {}
-    for split, names in _SPLITS.items():
-        if name := next((name for name in names if name in parts), None):
-            judgements[split] = _qrels(f"{source.dataset_id}, qrels, {name}", parts[name], documents)
+    config = next((name for name in ("qrels", "default") if name in source.configs), None)
+    if qrels is not None or config is None:
+        source = _Source(qrels or f"{source.dataset_id}-qrels")
+        config = source.configs[0]
+    parts = source.splits(config)
+    names = {split: next((name for name in names if name in parts), None) for split, names in _SPLITS.items()}
+    judgements = {split: source.qrels(config, name) for split, name in names.items() if name is not None}
     if not judgements:
         there = ", ".join(parts)
         raise InputError(f"{source.dataset_id}: the judgements have no split train, dev or test, only {there}")
     return judgements
 
 
-def _queries(dataset_id: str, rows: Any) -> Queries:
-    column = _column(rows, _ID, f"{dataset_id}, queries")
-    text = _column(rows, ("text",), f"{dataset_id}, queries")
-    queries: Queries = {}
-    empty = []
-    for query_id, asked in zip(map(str, rows[column]), rows[text], strict=True):
-        if not is_word(query_id):
-            raise InputError(f"{dataset_id}, queries: an id must be one word without blanks, got {query_id[:80]!r}")
-        if query_id in queries:
-            raise InputError(f"{dataset_id}, queries: query id {query_id!r} comes twice")
-        if asked and asked.strip():
-            queries[query_id] = " ".join(asked.split())
-        else:
-            empty.append(query_id)
-    if empty:
-        warnings.warn(f"{dataset_id}: {len(empty)} queries are empty and left out: {first_ids(empty)}", stacklevel=3)
-    return queries
+def _id_key(file: Path) -> str:
+    """Return what ids are called in a file of JSON lines, by its first."""
+    first = next((entry for _, entry in _objects(file)), {})
+    return "id" if "id" in first and "_id" not in first else "_id"
 
 
-def _qrels(where: str, rows: Any, documents: HubDocuments) -> Qrels:
-    columns = [_column(rows, (name,), where) for name in _JUDGED]
-    qrels: Qrels = {}
-    unknown = []
-    for place, (query_id, doc_id, score) in enumerate(zip(*(rows[column] for column in columns), strict=True)):
-        if str(doc_id) in documents:
-            qrels.setdefault(str(query_id), {})[str(doc_id)] = grade_of(score, f"{where}, row {place}")
-        else:
-            unknown.append(str(doc_id))
-    if unknown:
-        warnings.warn(
-            f"{where}: {len(unknown)} judgements are on documents that the corpus lacks and are left out: "
-            f"{first_ids(unknown)}",
-            stacklevel=4,
-        )
-    return qrels
+def _objects(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    for where, line in numbered_lines(file):
+        yield where, json_object(line, where)
 
 
-def _column(rows: Any, names: Sequence[str], where: str) -> str:
-    for name in names:
-        if name in rows.column_names:
-            return name
-    raise InputError(f"{where}: there is no column {' or '.join(names)}, only {', '.join(rows.column_names)}")
+def _text(value: Any, name: str, where: str) -> str:
+    """Return a text of the library's, which may be null."""
+    if value is not None and not isinstance(value, str):
+        raise InputError(f"{where}: {name!r} must be a string, got {type(value).__name__} {str(value)[:40]!r}")
+    return value or ""
+
+
+def _column(rows: Any, name: str, where: str) -> str:
+    """Return the name of a column; ``_id`` may be called ``id``."""
+    for one in (name, name.removeprefix("_")):
+        if one in rows.column_names:
+            return one
+    raise InputError(f"{where}: there is no column {name}, only {', '.join(rows.column_names)}")
 
 
 def _library() -> Any:
@@ -249,14 +282,3 @@ def _library() -> Any:
     except ImportError:
         raise InputError("datasets of the Hugging Face Hub need the extra: pip install 'socialgraph-ir[hub]'") from None
     return datasets
-
-
-@contextmanager
-def _readable(what: str) -> Iterator[None]:
-    """Turn what the library raises over a dataset (unknown, not to be fetched, damaged) into one error."""
-    try:
-        yield
-    except InputError:
-        raise
-    except Exception as error:  # its own errors have many bases
-        raise InputError(f"{what} cannot be read from the Hugging Face Hub ({first_line(error)})") from error

@@ -37,6 +37,7 @@ def load_irds(
     dev: str | None = None,
     train: str | None = None,
     shares: Sequence[float] | None = (0.6, 0.2, 0.2),
+    ignore_identical_ids: bool | None = None,
 ) -> Collection:
     """Load a collection of ir_datasets.
 
@@ -54,13 +55,15 @@ def load_irds(
         dev: id of the dev split; all ids must share one corpus.
         train: id of the train split.
         shares: Shares of train, dev and test when `test` comes alone, or None.
+        ignore_identical_ids: See :class:`~socialgraph.data.Collection`.
 
     Raises:
         InputError: An id that ir_datasets does not know, has no documents, queries or judgements, or another corpus; a
             file that it cannot read or fetch.
 
     Warns:
-        UserWarning: Queries without text are left out, with a count and the first ids.
+        UserWarning: With a count and the first ids: queries without text, which are left out; documents that the
+            source judges twice for a query and not alike: the last judgement counts, as in other programs.
     """
     parts = {"train": train, "dev": dev, "test": test}
     ids = {split: dataset_id for split, dataset_id in parts.items() if dataset_id is not None}
@@ -72,14 +75,14 @@ def load_irds(
         raise InputError(f"the splits of a collection must share one corpus, but {listing}")
     documents = IrdsDocuments(corpora[test])
     if len(ids) == 1 and shares is not None:
-        return Collection(test, documents, _hash_splits(test, shares))
+        return Collection(test, documents, _hash_splits(test, shares), ignore_identical_ids)
     splits = {}
     for split, dataset_id in ids.items():
         queries = _queries(dataset_id)
         qrels = restricted(queries, _qrels(dataset_id))
         run = partial(_candidates, dataset_id, queries) if _scored(dataset_id) else None
         splits[split] = Split(queries, qrels, run)
-    return Collection(test, documents, splits)
+    return Collection(test, documents, splits, ignore_identical_ids)
 
 
 class IrdsDocuments(StoredDocuments):
@@ -88,6 +91,8 @@ class IrdsDocuments(StoredDocuments):
     A store keeps a file open and its position in it. So each process opens its own, after a fork too, and a
     pickled copy carries the id only.
     """
+
+    knows_ids = False
 
     def __init__(self, dataset_id: str) -> None:
         self.dataset_id = dataset_id
@@ -133,15 +138,15 @@ class IrdsDocuments(StoredDocuments):
 def as_document(document: Any) -> Document:
     """Return a document of ir_datasets as a `Document`.
 
-    The title is the field `title` or `headline`; the text is the first of `body`, `text`, `abstract` that is
-    a string. Where none of these is there the text is `default_text()`, which holds the title already.
+    The title is the field `title` or `headline`; the text is the only one of `body`, `text` and `abstract` that the
+    document has. Where it has none of them or more than one, or one that is no string (sections, or a page's bytes), the
+    text is `default_text()`, which holds the title already.
     """
     titles = [getattr(document, field, None) for field in ("title", "headline")]
     title = next((one for one in titles if isinstance(one, str) and one.strip()), "")
-    for field in ("body", "text", "abstract"):
-        text = getattr(document, field, None)
-        if isinstance(text, str):
-            return Document(document.doc_id, text, title)
+    texts = [getattr(document, field) for field in ("body", "text", "abstract") if hasattr(document, field)]
+    if len(texts) == 1 and isinstance(texts[0], str):
+        return Document(document.doc_id, texts[0], title)
     return Document(document.doc_id, document.default_text())
 
 
@@ -191,10 +196,17 @@ def _query_text(query: Any) -> str:
 
 def _qrels(dataset_id: str) -> Qrels:
     qrels: Qrels = {}
+    otherwise: list[str] = []
     with _readable(f"the judgements of {dataset_id}"):
         for judgement in _dataset(dataset_id).qrels_iter():
             where = f"{dataset_id}, document {judgement.doc_id!r} for query {judgement.query_id!r}"
-            qrels.setdefault(judgement.query_id, {})[judgement.doc_id] = grade_of(judgement.relevance, where)
+            grade, grades = grade_of(judgement.relevance, where), qrels.setdefault(judgement.query_id, {})
+            if grades.get(judgement.doc_id, grade) != grade:
+                otherwise.append(judgement.doc_id)
+            grades[judgement.doc_id] = grade
+    if otherwise:
+        told = "judgements are followed by another one of the same document, which counts"
+        warnings.warn(f"{dataset_id}: {len(otherwise)} {told}: {first_ids(otherwise)}", stacklevel=3)
     return qrels
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from socialgraph.data.collection import Collection, Run, Split, first_ids, ranked
 from socialgraph.data.irds import load_irds
+from socialgraph.data.lines import find
 from socialgraph.data.trec import read_run
 from socialgraph.errors import InputError
 
@@ -46,20 +47,17 @@ def load_msmarco(
     odd = [name for name in ids.values() if name not in RUNS]
     if odd:
         raise InputError(f"a split must be one of {', '.join(RUNS)}, got {odd[0]!r}")
-    files = {split: _run_file(Path(candidates), RUNS[name]) for split, name in ids.items()}
+    folder = Path(candidates).expanduser().absolute()  # the program may go to another folder before runs are read
+    files = {split: find(folder, RUNS[name]) for split, name in ids.items()}
+    for split, file in files.items():
+        if file is None:
+            name = RUNS[ids[split]]
+            raise InputError(f"{folder}: no {name} or {name}.gz, the candidates by ANCE; {_ADVICE}")
     collection = load_irds(test, dev=dev, train=train)
-    splits = {
+    return collection.with_splits({
         name: Split(split.queries, split.qrels, partial(_read, files[name], split))
         for name, split in collection.splits.items()
-    }
-    return Collection(collection.name, collection.documents, splits)
-
-
-def _run_file(folder: Path, name: str) -> Path:
-    for file in (folder / name, folder / f"{name}.gz"):
-        if file.is_file():
-            return file
-    raise InputError(f"{folder}: no {name} or {name}.gz, the candidates by ANCE; {_ADVICE}")
+    })  # fmt: skip
 
 
 def _read(file: Path, split: Split) -> Run:

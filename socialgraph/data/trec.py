@@ -2,7 +2,7 @@
 
 A run line is `query Q0 document rank score tag`, a judgement line `query iteration document grade`, columns
 divided by blanks or tabs. Files whose name ends in `.gz` are read and written through gzip. Reading is
-strict: every line must be whole, and a pair of query and document may come only once. What `write_run` and
+strict: every line must be whole, and what is said of a query and a document may come only once. What `write_run` and
 `write_qrels` write is read back equal, except that a query without documents leaves no line.
 """
 
@@ -12,16 +12,18 @@ import math
 import os
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import NoReturn
 
-from socialgraph.data.collection import Qrels, Run, grade_of, ranked
-from socialgraph.data.files import atomic_text, decoded, numbered_lines
+from socialgraph.data.collection import Qrels, Run, judge, ranked
+from socialgraph.data.files import atomic_text
+from socialgraph.data.lines import decoded, numbered_lines
 from socialgraph.errors import InputError
 
 #: C0, DEL, C1, and the mark of byte order, which is dropped at the start of a file
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ufeff]")
+_RUN = ("query", "Q0", "document", "rank", "score", "tag")
+_QRELS = ("query", "iteration", "document", "grade")
 
 
 def read_run(path: str | os.PathLike[str]) -> Run:
@@ -39,24 +41,18 @@ def read_run(path: str | os.PathLike[str]) -> Run:
     """
     run: Run = {}
     first: list[tuple[int, float]] = []  # ranks and scores of the first query
-    names: dict[bytes, str] = {}  # each id is decoded and kept once: large runs repeat the same ids
-    for number, line in numbered_lines(path):
-        columns = line.split()  # bytes split at ASCII blanks only, never inside an id
-        if len(columns) != 6:
-            _refuse(path, number, "6 columns (query Q0 document rank score tag)", line)
-        query, _, document, rank, score, _ = columns
+    for where, query_id, doc_id, (*_, rank, score, _) in _rows(path, _RUN):
         try:
-            place = _whole(rank)
-            value = float(_without_underscore(score))
+            place, value = _number(rank, int), _number(score, float)
         except ValueError:
-            _refuse(path, number, "a whole number as rank and a number as score", line)
+            raise InputError(
+                f"{where}: expected a whole number as rank and a number as score, got {_shown(rank, score)}"
+            ) from None
         if not math.isfinite(value):
-            _refuse(path, number, "a finite score", line)
-        query_id = names.get(query) or _name(query, names, path, number)
-        doc_id = names.get(document) or _name(document, names, path, number)
+            raise InputError(f"{where}: expected a finite score, got {_shown(score)}")
         scores = run.setdefault(query_id, {})
         if doc_id in scores:
-            raise InputError(f"{path}:{number}: document {doc_id!r} comes twice for query {query_id!r}")
+            raise InputError(f"{where}: document {doc_id!r} comes twice for query {query_id!r}")
         scores[doc_id] = value
         if len(run) == 1:
             first.append((place, value))
@@ -67,6 +63,52 @@ def read_run(path: str | os.PathLike[str]) -> Run:
     return run
 
 
+def read_qrels(path: str | os.PathLike[str]) -> Qrels:
+    """Read TREC judgements. The iteration column is dropped.
+
+    Raises:
+        InputError: Names file and line: not four columns, a grade that is no whole number or out of range
+            (:func:`~socialgraph.data.collection.grade_of`), a document that is judged twice for one query and not
+            alike, an id that is no word (:func:`is_word`).
+    """
+    qrels: Qrels = {}
+    for where, query_id, doc_id, columns in _rows(path, _QRELS):
+        try:
+            grade = _number(columns[-1], int)
+        except ValueError:
+            raise InputError(f"{where}: expected a whole number as grade, got {_shown(columns[-1])}") from None
+        judge(qrels, query_id, doc_id, grade, where)
+    return qrels
+
+
+def _rows(path: str | os.PathLike[str], expected: tuple[str, ...]) -> Iterator[tuple[str, str, str, list[bytes]]]:
+    """Yield file:line, the ids of query and document, and all columns."""
+    names: dict[bytes, str] = {}  # each id is decoded and kept once: large runs repeat the same ids
+
+    def name(column: bytes, where: str) -> str:
+        text = decoded(column, where)
+        if not is_word(text):
+            raise InputError(f"{where}: an id holds a control character or is too long, got {text[:80]!r}")
+        return names.setdefault(column, text)
+
+    for where, line in numbered_lines(path):
+        columns = line.split()  # bytes split at ASCII blanks only, never inside an id
+        if len(columns) != len(expected):
+            raise InputError(f"{where}: expected {len(expected)} columns ({' '.join(expected)}), got {_shown(line)}")
+        query, document = columns[0], columns[2]
+        yield where, names.get(query) or name(query, where), names.get(document) or name(document, where), columns
+
+
+def _number(column: bytes, kind: type[int] | type[float]) -> int | float:
+    if b"_" in column:  # 1_000 is a number for Python alone
+        raise ValueError
+    return kind(column)
+
+
+def _shown(*columns: bytes) -> str:
+    return repr(b" ".join(columns)[:80].decode("utf-8", errors="replace"))
+
+
 def write_run(path: str | os.PathLike[str], run: Mapping[str, Mapping[str, float]], tag: str = "socialgraph") -> None:
     """Write a TREC run: queries in their order, documents from best to worst with ranks from 1.
 
@@ -75,45 +117,16 @@ def write_run(path: str | os.PathLike[str], run: Mapping[str, Mapping[str, float
     Raises:
         InputError: An id or the tag is empty or holds blanks, or a score is not a finite number; nothing is written.
     """
-    _check_word(tag, "the tag of a run")
+    checked_id(tag, "the tag of a run")
     with atomic_text(path) as file:
         for query_id, scores in run.items():
-            _check_word(query_id, "a query id")
+            checked_id(query_id, "a query id")
             for doc_id, score in scores.items():
-                _check_word(doc_id, "a document id")
+                checked_id(doc_id, "a document id")
                 if not math.isfinite(score):
                     raise InputError(f"query {query_id!r}, document {doc_id!r}: {score} is not finite")
             for rank, doc_id in enumerate(ranked(scores), start=1):
                 file.write(f"{query_id} Q0 {doc_id} {rank} {float(scores[doc_id])!r} {tag}\n")
-
-
-def read_qrels(path: str | os.PathLike[str]) -> Qrels:
-    """Read TREC judgements. The iteration column is dropped.
-
-    Raises:
-        InputError: Names file and line: not four columns, a grade that is no whole number or out of range
-            (:func:`~socialgraph.data.collection.grade_of`), a document that is judged twice for one query, an id that
-            is no word (:func:`is_word`).
-    """
-    qrels: Qrels = {}
-    names: dict[bytes, str] = {}
-    for number, line in numbered_lines(path):
-        columns = line.split()
-        if len(columns) != 4:
-            _refuse(path, number, "4 columns (query iteration document grade)", line)
-        query, _, document, grade = columns
-        try:
-            value = _whole(grade)
-        except ValueError:
-            _refuse(path, number, "a whole number as grade", line)
-        value = grade_of(value, f"{path}:{number}")
-        query_id = names.get(query) or _name(query, names, path, number)
-        doc_id = names.get(document) or _name(document, names, path, number)
-        grades = qrels.setdefault(query_id, {})
-        if doc_id in grades:
-            raise InputError(f"{path}:{number}: document {doc_id!r} is judged twice for query {query_id!r}")
-        grades[doc_id] = value
-    return qrels
 
 
 def write_qrels(path: str | os.PathLike[str], qrels: Mapping[str, Mapping[str, int]]) -> None:
@@ -124,9 +137,9 @@ def write_qrels(path: str | os.PathLike[str], qrels: Mapping[str, Mapping[str, i
     """
     with atomic_text(path) as file:
         for query_id, grades in qrels.items():
-            _check_word(query_id, "a query id")
+            checked_id(query_id, "a query id")
             for doc_id, grade in grades.items():
-                _check_word(doc_id, "a document id")
+                checked_id(doc_id, "a document id")
                 file.write(f"{query_id} 0 {doc_id} {int(grade)}\n")
 
 
@@ -151,29 +164,8 @@ def is_unicode(text: str) -> bool:
     return True
 
 
-def _check_word(text: str, what: str) -> None:
+def checked_id(text: str, what: str) -> str:
+    """Return an id; `what` begins the InputError where it can be none (:func:`is_word`)."""
     if not is_word(text):
-        raise InputError(f"{what} must be one word without blanks to be written in TREC format, got {text[:80]!r}")
-
-
-def _name(column: bytes, names: dict[bytes, str], path: str | os.PathLike[str], number: int) -> str:
-    name = decoded(column, f"{path}:{number}")
-    if not is_word(name):
-        raise InputError(f"{path}:{number}: an id holds a control character or is too long, got {name[:80]!r}")
-    return names.setdefault(column, name)
-
-
-def _without_underscore(number: bytes) -> bytes:
-    """Return the column if it has none of what only Python takes for a part of a number: 1_000."""
-    if b"_" in number:
-        raise ValueError
-    return number
-
-
-def _whole(number: bytes) -> int:
-    return int(_without_underscore(number))
-
-
-def _refuse(path: str | os.PathLike[str], number: int, expected: str, line: bytes) -> NoReturn:
-    shown = line[:80].decode("utf-8", errors="replace")
-    raise InputError(f"{path}:{number}: expected {expected}, got {shown!r}") from None
+        raise InputError(f"{what} must be one word without blanks, got {text[:80]!r}")
+    return text

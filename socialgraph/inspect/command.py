@@ -22,7 +22,6 @@ from socialgraph.data import (
     load_pydocs,
 )
 from socialgraph.data.evidence import evidence_nodes
-from socialgraph.data.files import MAX_LINE, plain_file
 from socialgraph.data.texts import as_document
 from socialgraph.edges import EdgeSampler, Pattern, SocialEdges
 from socialgraph.errors import InputError, OptionError, shown
@@ -159,12 +158,8 @@ def text_file(path: Path) -> Document:
     """Return a text file as a document.
 
     Raises:
-        InputError: it is no plain file, too large, or not UTF-8.
+        InputError: it is not UTF-8.
     """
-    if path.exists():
-        plain_file(path)
-        if path.stat().st_size > MAX_LINE:
-            raise InputError(f"{path}: longer than {MAX_LINE >> 20} MiB; cut it")
     try:
         return Document(path.name, path.read_text("utf-8"))
     except UnicodeDecodeError as error:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import logging
 import warnings
 from abc import ABC, abstractmethod
+from array import array
 from collections.abc import Collection as Ids
-from collections.abc import Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import Any, Self
 
 import numpy as np
@@ -36,12 +37,15 @@ class Retriever(ABC):
     A subclass indexes lists of word ids (`_index`) and scores one query against all documents that share a
     word with it (`_matches`); it hides nothing else. Use:
     `Retriever().fit(collection.documents).retrieve(queries, k=100)`.
+
+    Memory holds the index, for one query a score for each document, and what is returned.
     """
 
     def __init__(self) -> None:
         self._tokenizer = Tokenizer(stopwords="english", stemmer=Stemmer.Stemmer("english"))
         self._doc_ids: npt.NDArray[np.object_] | None = None
-        self._id_order: npt.NDArray[np.int64]
+        self._by_id: npt.NDArray[np.int64]  # rows in the order of the documents' ids
+        self._id_order: npt.NDArray[np.int64]  # place of each document in that order
 
     def fit(self, documents: Mapping[str, Document]) -> Self:
         """Index the documents, in one pass over them.
@@ -58,11 +62,14 @@ class Retriever(ABC):
                 ids.append(document.doc_id)
                 yield document.full_text
 
-        words = list(self._tokenizer.streaming_tokenize(texts(), update_vocab=True, allow_empty=False))
+        stream = self._tokenizer.streaming_tokenize(texts(), update_vocab=True, allow_empty=False)
+        words = [array("i", one) for one in stream]  # 4 bytes a word, half of a list's
         if not any(words):
             raise InputError(f"nothing to index: {len(ids)} documents, and none of them has a word")
         self._doc_ids = np.array(ids, dtype=object)
-        self._id_order = np.argsort(np.argsort(self._doc_ids))  # place of each document among the sorted ids
+        self._by_id = np.argsort(self._doc_ids, kind="stable")
+        self._id_order = np.empty_like(self._by_id)
+        self._id_order[self._by_id] = np.arange(len(ids))
         self._index(words, self._tokenizer.get_vocab_dict())
         return self
 
@@ -80,28 +87,65 @@ class Retriever(ABC):
         Warns:
             UserWarning: Queries that match nothing, with a count and the first ids.
         """
-        if self._doc_ids is None:
-            raise OptionError(f"{self!r} has no index yet: call fit(documents) first")
         if not is_whole(k, 1):
             raise OptionError(f"k must be 1 or more, a whole number, got {k}")
-        excluded = set(exclude)
-        kept = np.array([doc_id not in excluded for doc_id in self._doc_ids])
+        excluded = self._rows(exclude)
+        kept = np.ones(len(self._ids()), dtype=bool)
+        kept[excluded] = False
         run: Run = {}
-        words = self._tokenizer.streaming_tokenize(queries.values(), update_vocab=False, allow_empty=False)
-        bar = tqdm(queries, "retrieving", unit="query", disable=None, leave=False)
-        for query_id, query in zip(bar, words, strict=True):
-            if not query:
-                continue
+        for query_id, query in self._asked(queries):
             rows, scores = self._matches(query)
-            if excluded:
+            if len(excluded):
                 rows, scores = rows[kept[rows]], scores[kept[rows]]
             best = self._best(rows, scores, k)
             if len(best):
-                run[query_id] = dict(zip(self._doc_ids[rows[best]], scores[best].tolist(), strict=True))
+                run[query_id] = dict(zip(self._ids()[rows[best]], scores[best].tolist(), strict=True))
         lost = [query_id for query_id in queries if query_id not in run]
         if lost:
             warnings.warn(f"{len(lost)} queries match no document: {first_ids(lost)}", stacklevel=2)
         return run
+
+    def score(self, queries: Queries, candidates: Run) -> Run:
+        """Return the scores of candidates, best first. Those that share no word with their query are left out.
+
+        Args:
+            queries: Query id -> text.
+            candidates: Query id -> document ids; their own scores do not count.
+
+        Raises:
+            OptionError: `fit` was not called.
+        """
+        place = np.full(len(self._ids()), -1)  # of each document among the query's matches
+        run: Run = {}
+        for query_id, query in self._asked({name: queries[name] for name in candidates if name in queries}):
+            wanted = self._rows(candidates[query_id])
+            rows, scores = self._matches(query)
+            place[rows] = np.arange(len(rows))
+            found = place[wanted]
+            place[rows] = -1
+            found = found[found >= 0]
+            best = found[self._best(rows[found], scores[found], len(found))] if len(found) else found
+            run[query_id] = dict(zip(self._ids()[rows[best]], scores[best].tolist(), strict=True))
+        return run
+
+    def _ids(self) -> npt.NDArray[np.object_]:
+        if self._doc_ids is None:
+            raise OptionError(f"{self!r} has no index yet: call fit(documents) first")
+        return self._doc_ids
+
+    def _rows(self, doc_ids: Ids[str]) -> npt.NDArray[np.int64]:
+        """Return the rows of those of some documents that are in the index."""
+        ids, wanted = self._ids(), np.array(list(doc_ids), dtype=object)
+        if not len(wanted):
+            return np.empty(0, np.int64)
+        rows = self._by_id[np.searchsorted(ids, wanted, sorter=self._by_id).clip(max=len(ids) - 1)]
+        return rows[ids[rows] == wanted]
+
+    def _asked(self, queries: Queries) -> Iterator[tuple[str, Sequence[int]]]:
+        """Yield the words of each query that has some, with a bar."""
+        words = self._tokenizer.streaming_tokenize(queries.values(), update_vocab=False, allow_empty=False)
+        bar = tqdm(queries, "retrieving", unit="query", disable=None, leave=False)
+        return ((query_id, query) for query_id, query in zip(bar, words, strict=True) if query)
 
     def _best(self, rows: npt.NDArray[np.int64], scores: npt.NDArray[Any], k: int) -> npt.NDArray[np.int64]:
         """Return positions of the k highest scores, best first, equal scores by document id."""
@@ -112,7 +156,7 @@ class Retriever(ABC):
         return places[np.lexsort((self._id_order[rows[places]], -scores[places]))][:k]
 
     @abstractmethod
-    def _index(self, words: list[list[int]], vocabulary: dict[str, int]) -> None:
+    def _index(self, words: Sequence[Sequence[int]], vocabulary: dict[str, int]) -> None:
         """Index documents given as lists of word ids; `vocabulary` is word stem -> id."""
 
     @abstractmethod
@@ -141,7 +185,7 @@ class BM25(Retriever):
         self.k1 = k1
         self.b = b
 
-    def _index(self, words: list[list[int]], vocabulary: dict[str, int]) -> None:
+    def _index(self, words: Sequence[Sequence[int]], vocabulary: dict[str, int]) -> None:
         self._bm25 = bm25s.BM25(k1=self.k1, b=self.b, method="lucene")
         self._bm25.index(Tokenized(ids=words, vocab=dict(vocabulary)), show_progress=False)
 
@@ -173,7 +217,7 @@ class QueryLikelihood(Retriever):
             raise OptionError(f"mu must be above 0 (from 1e-12 to 1e12), got {mu}")
         self.mu = mu
 
-    def _index(self, words: list[list[int]], vocabulary: dict[str, int]) -> None:
+    def _index(self, words: Sequence[Sequence[int]], vocabulary: dict[str, int]) -> None:
         lengths = np.fromiter(map(len, words), dtype=np.int64, count=len(words))
         columns = np.repeat(np.arange(len(words)), lengths)
         rows = np.fromiter(chain.from_iterable(words), dtype=np.int64, count=lengths.sum())
@@ -201,17 +245,20 @@ class QueryLikelihood(Retriever):
         return f"QueryLikelihood(mu={self.mu})"
 
 
-def retrieve_candidates(collection: Collection, retriever: Retriever, depth: int = 100) -> Collection:
-    """Return the collection with candidates for every split that has none. Candidates that are there stay.
+def retrieve_candidates(
+    collection: Collection, retriever: Retriever, depth: int = 100, splits: Sequence[str] | None = None
+) -> Collection:
+    """Return the collection with candidates for splits that have none. Candidates that are there stay.
 
     The candidates of `train` hold no document that is relevant to a query of another split, not even one that
     is relevant to the training query as well: with them a model learns that what the test asks for is never
-    relevant.
+    relevant. A query that is a document of the collection is no candidate of itself (:class:`Collection`).
 
     Args:
         collection: Where documents and queries come from.
         retriever: The first stage. It is fitted on the collection's documents here, if anything is to be retrieved.
         depth: Candidates for each query, 1 or more.
+        splits: Which; None: all.
 
     Raises:
         InputError: None of a split's queries matches anything, or the first stage gave a score that is not finite.
@@ -219,20 +266,23 @@ def retrieve_candidates(collection: Collection, retriever: Retriever, depth: int
     Warns:
         UserWarning: Queries that match nothing. They stay without candidates, and count 0 in every measure.
     """
-    splits = dict(collection.splits)
-    wanting = [name for name, split in collection.splits.items() if not split.has_candidates]
+    wanting = [name for name in (collection.splits if splits is None else splits) if not collection[name].has_candidates]
     if not wanting:
         return collection
     logger.info("%s indexes %s", retriever, collection.name)
     retriever.fit(collection.documents)
+    found = {}
     for name in wanting:
+        queries = collection[name].queries
         exclude = collection.held_out_documents() if name == "train" else frozenset()
-        run = retriever.retrieve(collection[name].queries, depth, exclude)
-        if splits[name].queries and not run:
+        run = retriever.retrieve(queries, depth + 1, exclude)  # one more, as a query may find itself
+        if queries and not run:
             raise InputError(
-                f"collection {collection.name}, split {name}: none of the {len(splits[name].queries)} queries shares a "
-                f"word with a document that {retriever!r} may return"
+                f"collection {collection.name}, split {name}: none of the {len(queries)} queries shares a word with a "
+                f"document that {retriever!r} may return"
             )
         check_scores(run, f"{retriever!r}, split {name}")
-        splits[name] = splits[name].with_candidates(run)
-    return Collection(collection.name, collection.documents, splits)
+        run = collection.without_identical(name, run)
+        best = {query_id: dict(islice(scores.items(), depth)) for query_id, scores in run.items()}
+        found[name] = collection[name].with_candidates(best)
+    return collection.with_splits(collection.splits | found)

@@ -12,9 +12,9 @@ EVIDENCE = "qid\tdoc_id\tstart_tok\tend_tok\n"
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("evidence.tsv", "qid\tdoc\n", r":1: expected the header qid doc_id start_tok end_tok, got 'qid doc'"),
-        ("evidence.tsv", EVIDENCE + "q\td\t3\n", r":2: expected 4 columns, got 3 in 'q d 3'"),
-        ("evidence.tsv", EVIDENCE + "q\t\t3\t4\n", r":2: expected 4 columns, got 4 in 'q  3 4'"),
+        ("evidence.tsv", "qid\tdoc\n", r":1: expected the heading qid, doc_id, start_tok, end_tok, tabs between, got 'qid doc'"),
+        ("evidence.tsv", EVIDENCE + "q\td\t3\n", r":2: expected 4 columns .*; got 3 columns in"),
+        ("evidence.tsv", EVIDENCE + "q\t\t3\t4\n", r":2: a column of qid, doc_id, start_tok, end_tok is empty"),
         ("evidence.tsv", EVIDENCE + "q\td\t-3\t4\n", r":2: expected a whole number of 0 or more, got '-3'"),
         ("evidence.tsv", EVIDENCE + "q\td\t4\t4\n", r":2: the evidence must end after it starts, got 4 to 4"),
         ("evidence.tsv", EVIDENCE + "q\td\t3\t4\nq\td\t3\t4\n", r":3: query 'q' comes twice"),

@@ -4,8 +4,7 @@ import tempfile
 
 import pytest
 
-from socialgraph.data.files import atomic_text, atomic_write, decoded, numbered_lines, only_here
-from socialgraph.errors import InputError
+from socialgraph.data.files import atomic_text, atomic_write, only_here
 
 
 def test_atomic_write_makes_folders_and_writes_whole_text(tmp_path):
@@ -56,33 +55,6 @@ def test_atomic_write_gives_usual_modes_and_keeps_given_ones(tmp_path):
         assert path.stat().st_mode & 0o777 == 0o600
     finally:
         os.umask(before)
-
-
-def test_numbered_lines_split_at_line_feeds_only(tmp_path):
-    path = tmp_path / "a.txt"
-    path.write_bytes("\ufeffone\u2028still\r\n\ntwo\x0bs".encode())
-    lines = [(number, line.decode()) for number, line in numbered_lines(path)]
-    assert lines == [(1, "one\u2028still"), (2, ""), (3, "two\x0bs")]
-
-
-def test_numbered_lines_name_missing_and_damaged_files(tmp_path):
-    with pytest.raises(InputError, match=r"none\.txt: no such file"):
-        list(numbered_lines(tmp_path / "none.txt"))
-    with pytest.raises(InputError, match="expected a plain file, this is a folder"):
-        list(numbered_lines(tmp_path))
-    cut = tmp_path / "cut.txt.gz"
-    cut.write_bytes(gzip.compress(os.urandom(50_000))[:30_000])
-    with pytest.raises(InputError, match=r"cut\.txt\.gz:\d+: damaged gzip"):
-        list(numbered_lines(cut))
-    cut.write_bytes(b"plain text")
-    with pytest.raises(InputError, match=r"cut\.txt\.gz:1: damaged gzip"):
-        list(numbered_lines(cut))
-
-
-def test_decoded_names_the_place():
-    assert decoded("é".encode(), "f:1") == "é"
-    with pytest.raises(InputError, match="f:7: not UTF-8"):
-        decoded(b"\xff", "f:7")
 
 
 def test_who_holds_a_folder_next_removes_what_a_dead_process_was_writing(tmp_path):

@@ -46,7 +46,7 @@ def write(folder, configs):
 
 def pack(folder, *judgements, heading="query-id\tcorpus-id\tscore"):
     """Write a folder as BEIR's archives have it."""
-    (folder / "qrels").mkdir(parents=True)
+    (folder / "qrels").mkdir(parents=True, exist_ok=True)
     for name, rows in (("corpus", CORPUS), ("queries", QUERIES)):
         (folder / f"{name}.jsonl").write_text("".join(json.dumps({**row, "metadata": {}}) + "\n" for row in rows))
     for split in ("train", "test"):
@@ -97,7 +97,7 @@ def test_ids_that_look_like_numbers_stay_as_they_are(tmp_path):
 
 
 def test_judgements_without_a_heading_are_named(tmp_path):
-    with pytest.raises(InputError, match=r"test.tsv:1: expected the heading query-id, corpus-id, score"):
+    with pytest.raises(InputError, match=r"train.tsv:1: expected the heading query-id, corpus-id, score"):
         load_hub(pack(tmp_path / "animals", heading="q1\t0\td1\t1"))
 
 
@@ -135,13 +135,13 @@ def test_what_misses_is_left_out_with_a_warning(tmp_path):
     [
         ({"corpus": None}, "there is no configuration 'corpus', only queries, qrels; expected BEIR's or MTEB's layout"),
         ({"corpus": {"a": CORPUS, "b": CORPUS}}, "corpus: expected one split, got a, b"),
-        ({"corpus": {"corpus": [*CORPUS, CORPUS[0]]}}, "corpus, row 3: document id 'd1' comes twice"),
+        ({"corpus": {"corpus": [*CORPUS, CORPUS[0]]}}, "corpus.jsonl:4: document id 'd1' comes twice \\(first in line 1\\)"),
         ({"corpus": {"corpus": [{"_id": "d 1", "text": "x"}]}}, "one word without blanks, got 'd 1'"),
-        ({"corpus": {"corpus": [{"name": "d1", "text": "x"}]}}, "no column _id or id, only name, text"),
-        ({"queries": {"queries": [QUERIES[0]] * 2}}, "queries: query id 'q1' comes twice"),
+        ({"corpus": {"corpus": [{"name": "d1", "text": "x"}]}}, "corpus.jsonl:1: the key '_id' is missing; there are: 'name', 'text'"),
+        ({"queries": {"queries": [QUERIES[0]] * 2}}, "queries.jsonl:2: query id 'q1' comes twice"),
         (
             {"qrels": {"test": judged(("q2", "d2", 2), ("q2", "d3", 0.5))}},
-            "qrels, test, row 1: a grade must be a whole number from -1000 to 1000",
+            "qrels/test.jsonl:2: a grade must be a whole number from -1000 to 1000",
         ),
         ({"qrels": {"extra": QRELS["test"]}}, "the judgements have no split train, dev or test, only extra"),
     ],
@@ -155,7 +155,7 @@ def test_another_layout_is_refused_in_one_line(tmp_path, changed, told):
 
 
 def test_a_missing_dataset_is_named(tmp_path):
-    with pytest.raises(InputError, match="nothing cannot be read from the Hugging Face Hub"):
+    with pytest.raises(InputError, match="/nothing: no such folder$"):
         load_hub(str(tmp_path / "nothing"))
 
 
@@ -163,3 +163,85 @@ def test_the_library_is_an_extra(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "datasets", None)
     with pytest.raises(InputError, match=r"need the extra: pip install 'socialgraph-ir\[hub\]'"):
         load_hub("mteb/scifact")
+
+
+@pytest.fixture(params=["jsonl", "packed"])
+def odd(request, tmp_path):
+    """Write a collection whose texts look like something else, as files of lines."""
+
+    def write_odd(corpus, queries=QUERIES, qrels=()):
+        if request.param == "packed":
+            folder = tmp_path / "packed"
+            pack(folder)
+            for name, rows in (("corpus", corpus), ("queries", queries)):
+                (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+            lines = ["query-id\tcorpus-id\tscore", *("\t".join(map(str, row.values())) for row in qrels), ""]
+            (folder / "qrels" / "test.tsv").write_text("\n".join(lines))
+            (folder / "qrels" / "train.tsv").unlink()
+            return str(folder)
+        configs = {"corpus": {"corpus": corpus}, "queries": {"queries": queries}, "qrels": {"test": list(qrels)}}
+        return write(tmp_path / "jsonl", configs)
+
+    return write_odd
+
+
+def test_texts_that_look_like_dates_or_numbers_are_texts(odd):
+    corpus = [{"_id": "1912-04-14", "title": "1912-04-14", "text": "1912-04-15T02:20:00"},
+              {"_id": "007", "title": "1.50", "text": "1e5"}]  # fmt: skip
+    queries = [{"_id": "2001-01-01", "text": "2001-01-01"}, {"_id": "0001", "text": "true"}]
+    qrels = judged(("2001-01-01", "1912-04-14", 1), ("0001", "007", 1))
+    found = load_hub(odd(corpus, queries, qrels), shares=None)
+    assert dict(found.documents.items()) == {
+        "1912-04-14": Document("1912-04-14", "1912-04-15T02:20:00", "1912-04-14"),
+        "007": Document("007", "1e5", "1.50"),
+    }
+    assert found["test"].queries == {"2001-01-01": "2001-01-01", "0001": "true"}
+    assert found["test"].qrels == {"2001-01-01": {"1912-04-14": 1}, "0001": {"007": 1}}
+
+
+def test_quotes_are_text(odd):
+    corpus = [{"_id": '"d1"', "text": 'an "odd" text'}, {"_id": 'd"2', "text": '"'}, {"_id": "d3", "text": "'"}]
+    queries = [{"_id": '"q0"', "text": '"quoted"'}, {"_id": '"q1', "text": "opened"}, {"_id": 'q2"', "text": "closed"}]
+    qrels = judged(('"q0"', '"d1"', 1), ('"q1', 'd"2', 2), ("q3", "d3", 1), ('q2"', "d3", 1))
+    found = load_hub(odd(corpus, queries, qrels), shares=None)["test"]
+    assert found.qrels == {'"q0"': {'"d1"': 1}, '"q1': {'d"2': 2}, 'q2"': {"d3": 1}}
+    assert found.queries == {'"q0"': '"quoted"', '"q1': "opened", 'q2"': "closed"}
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ({"_id": "d", "text": 5}, r"corpus\.jsonl:2: 'text' must be a string, got int '5'"),
+        ({"_id": "d", "text": "x", "title": 1912}, r"corpus\.jsonl:2: 'title' must be a string, got int '1912'"),
+        ({"_id": 7, "text": "x"}, r"corpus\.jsonl:2: '_id' must be a string, got int '7'"),
+        ({"_id": "d", "text": ["x"]}, r"corpus\.jsonl:2: 'text' must be a string, got list"),
+    ],
+)
+def test_what_is_no_text_is_named_with_file_and_line_and_never_the_hub(odd, entry, told):
+    with pytest.raises(InputError, match=told) as caught:
+        load_hub(odd([CORPUS[0], entry]))
+    assert "Hub" not in str(caught.value)
+
+
+def test_a_pair_may_be_judged_twice_alike_and_never_otherwise(odd):
+    qrels = judged(("q1", "d1", 1), ("q1", "d1", 1))
+    assert load_hub(odd(CORPUS, qrels=qrels), shares=None)["test"].qrels == {"q1": {"d1": 1}}
+    qrels = judged(("q1", "d1", 1), ("q1", "d1", 0))
+    with pytest.raises(InputError, match=r"test\.(tsv|jsonl):[23]: document 'd1' is judged twice for query 'q1': 1 and 0"):
+        load_hub(odd(CORPUS, qrels=qrels))
+
+
+def test_a_dataset_of_parquet_is_read_through_the_library(tmp_path):
+    (tmp_path / "one").mkdir()
+    configs = {"corpus": {"corpus": CORPUS}, "queries": {"queries": QUERIES}, "qrels": QRELS}
+    card = "---\nconfigs:\n"
+    for config, splits in configs.items():
+        card += f"- config_name: {config}\n  data_files:\n"
+        for split, rows in splits.items():
+            datasets.Dataset.from_list(rows).to_parquet(str(tmp_path / "one" / config / f"{split}.parquet"))
+            card += f"  - split: {split}\n    path: {config}/{split}.parquet\n"
+    (tmp_path / "one" / "README.md").write_text(f"{card}---\n")
+    found = load_hub(str(tmp_path / "one"))
+    assert list(found.documents.values())[2] == Document("d3", "Newts sleep.")
+    assert found["test"].qrels == {"q2": {"d2": 2, "d3": 0}}
+    assert pickle.loads(pickle.dumps(found.documents)).identity() == found.documents.identity()

@@ -12,7 +12,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from socialgraph.data.collection import first_ids
-from socialgraph.data.files import built_folder, cache_folder, check_room, only_here, raw_lines
+from socialgraph.data.files import built_folder, cache_folder, check_room, only_here
+from socialgraph.data.lines import raw_lines
 from socialgraph.data.sources.build import FirstStage, write_folder
 from socialgraph.data.sources.covidqa import COVIDQA
 from socialgraph.data.sources.fairytale import FAIRYTALE
