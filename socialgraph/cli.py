@@ -6,6 +6,7 @@ What is slow to import waits until it is needed.
 from __future__ import annotations
 
 import argparse
+import io
 import re
 import runpy
 import sys
@@ -14,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from socialgraph.errors import InputError, SocialgraphError, no_scripting_warning, nobody_reads, shown
+from socialgraph.errors import InputError, OptionError, SocialgraphError, no_scripting_warning, nobody_reads, shown
 
 #: commands that are a file of experiments/, which reads its own arguments
 EXPERIMENTS = {
@@ -43,6 +44,9 @@ examples:
   # a ranker that Ranker.save_pretrained wrote, or one of the hub
   socialgraph rank --query "..." --ranker path/to/ranker notes/*.txt
 
+  # a recipe, untrained
+  socialgraph rank --query "..." --recipe sentence-maxp notes/*.txt
+
 In Python: socialgraph.Ranker, see docs/ranker.md.
 """
 
@@ -55,7 +59,7 @@ examples:
   socialgraph inspect --query "what is a social graph" --file notes.txt --partition node -k 16
 
   # other collections: any of ir_datasets, or a folder with corpus.jsonl and queries.<split>.tsv
-  socialgraph inspect --query "measurement of plasma" --document 42 --collection irds:vaswani
+  socialgraph inspect --query "coronavirus origin" --document ug7v899j --collection irds:cord19/fulltext/trec-covid
   socialgraph inspect --query "..." --document D7 --collection my/collection --output D7.html
 
   # two partitions side by side
@@ -74,6 +78,8 @@ The page is one file that opens without network. docs/report.md says how to read
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program; mistakes that a user can make become one line and exit status 1."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal or a pipe, whose encoding may lack what a name holds
+        sys.stdout.reconfigure(errors="backslashreplace")
     if arguments and arguments[0] in EXPERIMENTS:
         return _experiment(arguments[0], arguments[1:])
     options = parser().parse_args(arguments)
@@ -114,8 +120,12 @@ def _add_rank(result: argparse.ArgumentParser) -> None:
     add = result.add_argument
     add("texts", nargs="+", metavar="FILE", help="text files (UTF-8); - for lines of the standard input, each a text")
     add("--query", required=True, metavar="TEXT", help="the query's text")
-    add("--ranker", default="minilm-reader", metavar="NAME",
+    which = result.add_mutually_exclusive_group()
+    which.add_argument("--ranker", default="minilm-reader", metavar="NAME",
         help="a folder, a hub id, or minilm-reader, which comes along (default)")  # fmt: skip
+    which.add_argument("--recipe", metavar="NAME",
+        help="an untrained system, as Ranker.from_recipe puts it together, such as sentence-maxp")  # fmt: skip
+    add("--backbone", metavar="NAME", help="of a recipe: a BERT, a folder or a hub id (default: the recipe's own)")
     add("--top", type=int, metavar="N", help="print the best N only")
     add("--batch-size", type=int, default=16_384, metavar="N",
         help="word pieces of texts that are scored together (default: 16384)")  # fmt: skip
@@ -171,16 +181,22 @@ def _version_or_help(options: argparse.Namespace) -> None:
 
 def _rank(options: argparse.Namespace) -> None:
     texts = texts_of(options.texts)  # first what may be mistyped, then what takes time
+    if options.backbone is not None and options.recipe is None:
+        raise OptionError("--backbone is that of a recipe, and a saved ranker has its own: give --recipe NAME, too")
     print("socialgraph: loading PyTorch and transformers ...", file=sys.stderr, flush=True)
     from socialgraph import Ranker
 
-    ranker = Ranker.from_pretrained(options.ranker)
-    for name, score in ranker.rank(options.query, texts, options.top, options.batch_size):
+    if options.recipe is None:
+        ranker = Ranker.from_pretrained(options.ranker)
+    else:
+        ranker = Ranker.from_recipe(options.recipe, backbone=options.backbone)
+    bar = sys.stderr.isatty()
+    for name, score in ranker.rank(options.query, texts, options.top, options.batch_size, progress=bar):
         print(f"{score:.4f}\t{shown(name)}")
 
 
 def texts_of(names: Sequence[str]) -> dict[str, str]:
-    """Return texts by the name of their file, or by their line of the standard input.
+    r"""Return texts by the name of their file, or by their line of the standard input, which ends with \n or \r\n.
 
     Raises:
         InputError: a file is not UTF-8.
@@ -189,7 +205,9 @@ def texts_of(names: Sequence[str]) -> dict[str, str]:
     for name in names:
         try:
             if name == "-":
-                texts |= {f"line {number}": line for number, line in enumerate(sys.stdin.read().splitlines(), 1)}
+                text = sys.stdin.buffer.read().decode("utf-8")
+                lines = text.removesuffix("\n").split("\n") if text else []
+                texts |= {f"line {number}": line.removesuffix("\r") for number, line in enumerate(lines, 1)}
             else:
                 texts[name] = Path(name).read_text("utf-8")
         except UnicodeDecodeError as error:

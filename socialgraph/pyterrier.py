@@ -5,6 +5,7 @@ PyTerrier comes with the extra: ``pip install 'socialgraph-ir[pyterrier]'``.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import pyterrier as pt
@@ -45,11 +46,16 @@ class SocialgraphReranker(pt.Transformer):
         """Return the same rows with new scores and ranks.
 
         Raises:
-            InputError: a document has two texts, or a query two.
+            InputError: a document has two texts, or a query two, or one is missing or no string.
         """
         pt.validate.result_frame(inp, extra_columns=["query", self.text_field], context=self)
-        queries = _one_each(inp["qid"], inp["query"], "query")
-        texts = _one_each(inp["docno"], inp[self.text_field], "document")
+        rows = list(zip(inp["qid"], inp["docno"], inp["query"], inp[self.text_field], strict=True))
+        for query, document, *texts in rows:
+            for field, text in zip(("query", self.text_field), texts, strict=True):
+                if not isinstance(text, str):
+                    raise InputError(f"qid {query!r}, docno {document!r}: {field!r} must be a string, got {text!r:.80}")
+        queries = _one_each(((query, asked) for query, _, asked, _ in rows), "query")
+        texts = _one_each(((document, text) for _, document, _, text in rows), "document")
         documents = {name: Document(name, text) for name, text in texts.items()}
         pairs = list(zip(map(str, inp["qid"]), map(str, inp["docno"]), strict=True))
         candidates: dict[str, dict[str, float]] = {}
@@ -65,14 +71,14 @@ class SocialgraphReranker(pt.Transformer):
         return f"{type(self).__name__}({self.ranker!r})"
 
 
-def _one_each(names: DataFrame, texts: DataFrame, what: str) -> dict[str, str]:
+def _one_each(pairs: Iterable[tuple[object, str]], what: str) -> dict[str, str]:
     """Return texts by name.
 
     Raises:
         InputError: a name has two.
     """
     text_of: dict[str, str] = {}
-    for name, text in zip(map(str, names), map(str, texts), strict=True):
-        if text_of.setdefault(name, text) != text:
+    for name, text in pairs:
+        if text_of.setdefault(str(name), text) != text:
             raise InputError(f"{what} {name!r} has two texts: one each is needed")
     return text_of

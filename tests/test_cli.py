@@ -12,7 +12,7 @@ from commands import write_tales
 
 import socialgraph
 from socialgraph import Ranker
-from socialgraph.cli import EXPERIMENTS, main, parser
+from socialgraph.cli import EXPERIMENTS, main, parser, texts_of
 from socialgraph.errors import no_scripting_warning
 
 TEXTS = {"a.txt": "w1 w2 w3", "b.txt": "w4 w5\nw6", "c.txt": "w7"}
@@ -33,10 +33,33 @@ def test_files_are_ranked_as_by_a_ranker(world, capsys, monkeypatch):
     expected = Ranker.from_pretrained("ranker").rank("w1 w4", TEXTS)
     main(["rank", "--query", "w1 w4", "--ranker", "ranker", *TEXTS])
     assert capsys.readouterr().out == "".join(f"{score:.4f}\t{name}\n" for name, score in expected)
-    monkeypatch.setattr(sys, "stdin", io.StringIO("w1 w2 w3\nw7\n"))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"w1 w2 w3\nw7\n")))
     main(["rank", "--query", "w1 w4", "--ranker", "ranker", "--top", "1", "-"])
     (line,) = capsys.readouterr().out.splitlines()
     assert line.split("\t")[1] in ("line 1", "line 2")
+
+
+def test_a_recipe_ranks_without_a_saved_ranker(world, capsys):
+    expected = Ranker.from_recipe("maxp", backbone="bert").rank("w1 w4", TEXTS)
+    main(["rank", "--query", "w1 w4", "--recipe", "maxp", "--backbone", "bert", *TEXTS])
+    assert capsys.readouterr().out == "".join(f"{score:.4f}\t{name}\n" for name, score in expected)
+
+
+@pytest.mark.parametrize("end", ["\u2028", "\u2029", "\x0c", "\x0b", "\x1c", "\x85", "\r"])
+def test_nothing_but_a_line_feed_ends_a_text_of_the_standard_input(end, monkeypatch):
+    given = f"one{end}still one\r\n\ntwo".encode()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
+    assert texts_of(["-"]) == {"line 1": f"one{end}still one", "line 2": "", "line 3": "two"}
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    assert texts_of(["-"]) == {}
+
+
+def test_a_name_that_the_outputs_encoding_lacks_is_escaped(world):
+    Path("naïve-文.txt").write_text("w1")
+    program = "from socialgraph.cli import main; main(['rank', '--query', 'w1', '--ranker', 'ranker', 'naïve-文.txt'])"
+    ascii_only = environment() | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "1"}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, env=ascii_only, check=True)
+    assert done.stdout.decode("ascii").endswith("\tna\\xefve-\\u6587.txt\n")
 
 
 def test_a_warning_is_one_line(world, capsys, monkeypatch):
@@ -63,6 +86,7 @@ def test_a_warning_is_one_line(world, capsys, monkeypatch):
         (["a.txt", "--ranker", "bert"], "error: bert: no ranker.json"),
         (["a.txt", "--batch-size", "0"], "error: token_budget must be at least 1"),
         (["a.txt", "--top", "0"], "error: top_k must be at least 1"),
+        (["a.txt", "--backbone", "bert"], "error: --backbone is that of a recipe"),
     ],
 )
 def test_mistakes_take_one_line(world, arguments, told):

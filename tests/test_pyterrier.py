@@ -81,3 +81,13 @@ def test_no_rows_and_two_texts(candidates, reranker):
     twice = pd.concat([candidates.head(1), candidates.head(1).assign(text="another")])
     with pytest.raises(InputError, match="has two texts"):
         reranker(twice)
+
+
+@pytest.mark.parametrize("column", ["text", "query"])
+@pytest.mark.parametrize("value", [None, float("nan"), b"w1", 5, pd.NA])
+def test_what_is_no_text_is_refused_with_qid_and_docno(candidates, reranker, column, value):
+    frame = candidates.head(3).astype({column: object}).reset_index(drop=True)
+    frame.at[1, column] = value
+    qid, docno = frame.loc[1, "qid"], frame.loc[1, "docno"]
+    with pytest.raises(InputError, match=f"^qid {qid!r}, docno {docno!r}: {column!r} must be a string, got "):
+        reranker(frame)

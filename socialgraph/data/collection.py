@@ -154,11 +154,11 @@ class Collection:
     Two rules hold for every split, wherever it was read:
 
     * A judgement on a document that does not exist is left out, with a warning. Where documents stay in another
-      library's files (ir_datasets), so that a look at the judgements would first fetch them, such judgements stay, count
-      as in any program of TREC, and are left out of the training alone.
+      library's files (ir_datasets), so that a look at the judgements would first fetch them, such judgements stay,
+      count as in any program of TREC, and are left out of the training alone.
     * A document that is the query itself is no candidate of it: both have the same id, and the id is no plain number,
       or the texts are the same (numbers coincide by accident). It would be the best candidate and, in a training, a
-      negative; BEIR calls this ``ignore_identical_ids``.
+      negative; BEIR calls this ``ignore_identical_ids``. Where it is judged to be relevant, it stays.
 
     Args:
         name: What tables and logs call it.
@@ -192,7 +192,8 @@ class Collection:
         qrels = _existing_judgements(split.qrels, self.documents, where) if knows else split.qrels
         candidates = split._candidates
         if candidates is not None and self.ignore_identical_ids is not False:
-            others = partial(_without_identical, split.queries, self.documents, bool(self.ignore_identical_ids), where)
+            by_id = bool(self.ignore_identical_ids)
+            others = partial(_without_identical, split.queries, qrels, self.documents, by_id, where)
             candidates = partial(_read, candidates, others) if callable(candidates) else others(candidates)
         bound = Split(split.queries, qrels, candidates)
         bound.documents = self.documents
@@ -227,7 +228,7 @@ class Collection:
         if self.ignore_identical_ids is False:
             return run
         where, by_id = f"collection {self.name}, split {split}", bool(self.ignore_identical_ids)
-        return _without_identical(self[split].queries, self.documents, by_id, where, run)
+        return _without_identical(self[split].queries, self[split].qrels, self.documents, by_id, where, run)
 
     def first_stage_score(self, query_id: str, document_id: str) -> float:
         """Return the score that a document has among a query's candidates; NaN where it is none of them.
@@ -290,10 +291,10 @@ def _read(candidates: Callable[[], Run], others: Callable[[Run], Run]) -> Run:
 
 
 def _without_identical(
-    queries: Queries, documents: Mapping[str, Document], by_id: bool, where: str, run: Run
+    queries: Queries, qrels: Qrels, documents: Mapping[str, Document], by_id: bool, where: str, run: Run
 ) -> Run:
     """Return candidates without a query's own document; warn of such."""
-    own = {query_id for query_id in queries if query_id in run.get(query_id, ())}
+    own = {one for one in queries if one in run.get(one, ()) and qrels.get(one, {}).get(one, 0) < 1}
     if not by_id:
         own = {one for one in own if not one.isdecimal() or _is_text_of(queries[one], documents[one])}
     if not own:

@@ -29,8 +29,8 @@ class TrainingGroups(torch.utils.data.Dataset[Group]):
     Group i is a function of (seed, i) alone: a run that resumes, or reads with several workers, sees the same groups.
     Every query comes once before any comes twice. The relevant document is drawn from those with a grade
     above 0, whether the candidates hold it or not; the others are candidates that are not. A query with fewer of them
-    gets a smaller group. Where a query's relevant documents do not exist, which some collections know only when they are
-    looked up, the next query of the order takes its place.
+    gets a smaller group. Where a query's relevant documents do not exist, which some collections know only when they
+    are looked up, the next query of the order takes its place.
 
     Args:
         split: queries, judgements and candidates.

@@ -203,7 +203,11 @@ class _Source:
             library = _library()
             files = library.load_dataset_builder(str(self.path), config, revision=self.revision).config.data_files
             if all(len(urls) == 1 and re.search(r"\.(jsonl|tsv)(\.gz)?$", urls[0]) for urls in files.values()):
-                get = library.DownloadManager().download if self.is_local else library.DownloadManager().download_and_extract
+                get = (
+                    library.DownloadManager().download
+                    if self.is_local
+                    else library.DownloadManager().download_and_extract
+                )
                 return {split: Path(get(urls[0])) for split, urls in files.items()}
             return library.load_dataset(str(self.path), config, revision=self.revision)
 

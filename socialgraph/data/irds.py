@@ -139,8 +139,8 @@ def as_document(document: Any) -> Document:
     """Return a document of ir_datasets as a `Document`.
 
     The title is the field `title` or `headline`; the text is the only one of `body`, `text` and `abstract` that the
-    document has. Where it has none of them or more than one, or one that is no string (sections, or a page's bytes), the
-    text is `default_text()`, which holds the title already.
+    document has. Where it has none of them or more than one, or one that is no string (sections, or a page's bytes),
+    the text is `default_text()`, which holds the title already.
     """
     titles = [getattr(document, field, None) for field in ("title", "headline")]
     title = next((one for one in titles if isinstance(one, str) and one.strip()), "")

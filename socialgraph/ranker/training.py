@@ -106,7 +106,7 @@ def evaluate(
     collection = with_candidates(collection, split)
     part, builder = collection[split], ranker.builder(collection)
     run = ranking.rerank(ranker.model, builder, part.queries, part.candidates or {}, batch_size, progress=progress)
-    evaluation = ranking.evaluate(part.qrels, run, measures)
+    evaluation = ranking.evaluate(part.qrels, run, measures, collection.ignore_identical_ids)
     means = {name: interval(values) for name, values in evaluation.per_query.items()}
     measured = ranker.history.setdefault("measures", {})
     measured[f"{collection.name}, {split}"] = {"queries": len(part.qrels), "means": means}

@@ -8,6 +8,7 @@ could speak of two different lists.)
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -37,7 +38,9 @@ class Evaluation:
         return {measure: fmean(values.values()) for measure, values in self.per_query.items()}
 
 
-def evaluate(qrels: Qrels, run: Run, measures: Sequence[str] = DEFAULT_MEASURES) -> Evaluation:
+def evaluate(
+    qrels: Qrels, run: Run, measures: Sequence[str] = DEFAULT_MEASURES, ignore_identical_ids: bool | None = None
+) -> Evaluation:
     """Measure a run.
 
     Every query with judgements counts: one that the run lacks has the value 0. Queries without judgements are
@@ -47,6 +50,9 @@ def evaluate(qrels: Qrels, run: Run, measures: Sequence[str] = DEFAULT_MEASURES)
         qrels: The judgements.
         run: What is measured.
         measures: Names as ir_measures writes them, such as `"RR@10"`, `"nDCG@10"`, `"AP"`, `"R@100"`.
+        ignore_identical_ids: Whether a document whose id is the query's is passed over, as in BEIR, because it is the
+            query itself. None: where the id is no plain number, as numbers coincide by accident, and it is not judged
+            to be relevant.
 
     Raises:
         InputError: There are no judgements, a score is not finite, a grade is no whole number or out of range, or an
@@ -60,6 +66,7 @@ def evaluate(qrels: Qrels, run: Run, measures: Sequence[str] = DEFAULT_MEASURES)
     parsed = {name: _parsed(name) for name in measures}
     judged = {query_id: _judged(query_id, grades) for query_id, grades in qrels.items()}
     check_scores({query_id: run[query_id] for query_id in qrels if query_id in run}, "the run that is measured")
+    run = _without_identical(qrels, run, ignore_identical_ids)
     spread = {query_id: _spread(query_id, run[query_id]) for query_id in qrels if run.get(query_id)}
     values = {measure: dict.fromkeys(qrels, 0.0) for measure in parsed.values()}
     if spread:
@@ -69,6 +76,18 @@ def evaluate(qrels: Qrels, run: Run, measures: Sequence[str] = DEFAULT_MEASURES)
         except Exception as error:  # each of the programs has errors of its own
             raise OptionError(f"{', '.join(measures)} cannot be computed here ({first_line(error)})") from error
     return Evaluation({name: dict(values[measure]) for name, measure in parsed.items()})  # two names can mean the same
+
+
+def _without_identical(qrels: Qrels, run: Run, ignore: bool | None) -> Run:
+    """Return the run without documents that have their query's id; warn of them."""
+    own = [one for one in qrels if ignore is not False and one in run.get(one, ())]
+    if not ignore:
+        own = [one for one in own if not one.isdecimal() and qrels[one].get(one, 0) < 1]
+    if not own:
+        return run
+    told = "find a document of their own id, which is passed over; ignore_identical_ids=False counts it"
+    warnings.warn(f"{len(own)} queries {told}: {first_ids(own)}", stacklevel=3)
+    return run | {one: {doc_id: score for doc_id, score in run[one].items() if doc_id != one} for one in own}
 
 
 def _judged(query_id: str, grades: Mapping[str, int]) -> dict[str, int]:

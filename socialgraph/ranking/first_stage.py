@@ -266,7 +266,9 @@ def retrieve_candidates(
     Warns:
         UserWarning: Queries that match nothing. They stay without candidates, and count 0 in every measure.
     """
-    wanting = [name for name in (collection.splits if splits is None else splits) if not collection[name].has_candidates]
+    wanting = [
+        name for name in (collection.splits if splits is None else splits) if not collection[name].has_candidates
+    ]
     if not wanting:
         return collection
     logger.info("%s indexes %s", retriever, collection.name)

@@ -1,7 +1,9 @@
 import math
+import warnings
 
 import pytest
 
+from socialgraph.data import TrainingGroups
 from socialgraph.data.collection import (
     Collection,
     Document,
@@ -205,3 +207,87 @@ def test_a_run_without_any_candidate_is_refused_in_one_line(run):
 def test_scores_that_are_not_finite_are_refused(score):
     with pytest.raises(InputError, match=r"^run x: the score of document 'd' for query 'q' is "):
         check_scores({"q": {"e": 1.0, "d": score}}, "run x")
+
+
+class Elsewhere(Stored):
+    """Documents whose ids are only known when they are looked up, as those of ir_datasets."""
+
+    knows_ids = False
+
+    def __getitem__(self, doc_id):
+        return DOCUMENTS[doc_id]
+
+
+JUDGED = {"q": {"d1": 1, "gone": 2}, "r": {"lost": 1}}
+
+
+def test_a_judgement_on_a_document_that_does_not_exist_is_left_out_with_a_warning():
+    with pytest.warns(UserWarning, match="collection c, split train: 2 judgements are on documents .*: gone, lost"):
+        found = Collection("c", DOCUMENTS, {"train": Split({"q": "x", "r": "y"}, JUDGED)})
+    assert found["train"].qrels == {"q": {"d1": 1}}
+    assert JUDGED["q"] == {"d1": 1, "gone": 2}  # whose they are keeps them
+
+
+def test_where_a_look_at_documents_costs_much_judgements_stay_and_training_does_without_them():
+    candidates = {query: {"d2": 2.0, "d3": 1.0} for query in ("q", "r")}
+    train = Collection("c", Elsewhere(), {"train": Split({"q": "x", "r": "y"}, JUDGED, candidates)})["train"]
+    assert train.qrels == JUDGED
+    groups = TrainingGroups(train, size=12, negatives=2)
+    with pytest.warns(
+        UserWarning, match=r"query 'r': lost is relevant to a training query and left out, as the corpus"
+    ):
+        drawn = [group for group in groups]
+    assert {(group.query_id, group.document_ids[0]) for group in drawn} == {("q", "d1")}
+    nothing = Split({"r": "y"}, {"r": {"lost": 1}}, {"r": {"d2": 1.0}})
+    groups = TrainingGroups(Collection("c", Elsewhere(), {"train": nothing})["train"], size=1)
+    with (
+        pytest.raises(InputError, match="none of the documents that are relevant to a training query exists"),
+        pytest.warns(UserWarning, match="lost"),
+    ):
+        groups[0]
+
+
+ARGUMENT = "Being vegetarian helps the environment"
+ARGUMENTS = {"env-pro01a": Document("env-pro01a", ARGUMENT, "animals"), "env-con01a": Document("env-con01a", "No"),
+             "7": Document("7", ARGUMENT), "8": Document("8", "seven")}  # fmt: skip
+CANDIDATES = {
+    "env-pro01a": {"env-pro01a": 9.0, "env-con01a": 1.0},
+    "7": {"7": 9.0, "8": 1.0},
+    "8": {"8": 2.0, "7": 1.0},
+}
+ASKED = {"env-pro01a": "Being  vegetarian helps the environment", "7": ARGUMENT, "8": "what is seven"}
+
+
+@pytest.mark.parametrize("read", [False, True])
+@pytest.mark.parametrize(
+    ("option", "own"), [(None, {"env-pro01a", "7"}), (True, {"env-pro01a", "7", "8"}), (False, set())]
+)
+def test_a_query_that_is_a_document_is_no_candidate_of_itself(option, own, read):
+    """As in ArguAna; the number 8 is both a query and a document by accident."""
+    split = Split(ASKED, {"env-pro01a": {"env-con01a": 1}}, (lambda: CANDIDATES) if read else CANDIDATES)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        found = Collection("arguana", ARGUMENTS, {"test": split}, option)["test"].candidates
+    assert {one for one in ASKED if one not in found[one]} == own
+    assert all(found[one].items() <= CANDIDATES[one].items() and found[one] for one in ASKED)
+    messages = [str(one.message) for one in told]
+    assert len(messages) == (1 if own else 0)
+    if own:
+        assert f"split test: {len(own)} queries are documents themselves" in messages[0]
+        assert "ignore_identical_ids=False keeps them" in messages[0]
+
+
+def test_a_query_that_is_judged_to_be_its_own_document_keeps_it():
+    split = Split(ASKED, {"7": {"7": 1}}, {"7": CANDIDATES["7"]})
+    assert Collection("same", ARGUMENTS, {"test": split})["test"].candidates == {"7": CANDIDATES["7"]}
+
+
+def test_a_training_learns_nothing_against_the_query_itself():
+    split = Split(
+        ASKED, {"env-pro01a": {"env-con01a": 1}, "7": {"env-con01a": 1}}, CANDIDATES | {"7": {"7": 9.0, "8": 1.0}}
+    )
+    with pytest.warns(UserWarning, match="no candidates of their own"):
+        train = Collection("arguana", ARGUMENTS, {"train": split})["train"]
+    with pytest.warns(UserWarning, match="2 of 3 training queries have no relevant"):
+        drawn = [group.document_ids for group in TrainingGroups(train, size=4)]
+    assert all(group == ["env-con01a", "8"] for group in drawn)

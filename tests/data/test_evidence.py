@@ -12,7 +12,11 @@ EVIDENCE = "qid\tdoc_id\tstart_tok\tend_tok\n"
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("evidence.tsv", "qid\tdoc\n", r":1: expected the heading qid, doc_id, start_tok, end_tok, tabs between, got 'qid doc'"),
+        (
+            "evidence.tsv",
+            "qid\tdoc\n",
+            r":1: expected the heading qid, doc_id, start_tok, end_tok, tabs between, got 'qid doc'",
+        ),
         ("evidence.tsv", EVIDENCE + "q\td\t3\n", r":2: expected 4 columns .*; got 3 columns in"),
         ("evidence.tsv", EVIDENCE + "q\t\t3\t4\n", r":2: a column of qid, doc_id, start_tok, end_tok is empty"),
         ("evidence.tsv", EVIDENCE + "q\td\t-3\t4\n", r":2: expected a whole number of 0 or more, got '-3'"),

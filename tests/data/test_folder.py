@@ -1,6 +1,7 @@
 import gzip
 import json
 import multiprocessing
+import os
 import pickle
 import subprocess
 import sys
@@ -187,3 +188,33 @@ def test_another_corpus_has_another_identity(folder):
     assert load_folder(folder).documents.identity() == identity
     corpus(folder, *map(json.dumps, [*CORPUS[:2], CORPUS[2] | {"text": "other text"}]))
     assert load_folder(folder).documents.identity() != identity
+
+
+def test_the_program_may_go_to_another_folder_before_it_reads(folder, tmp_path, monkeypatch):
+    pack(folder / "corpus.jsonl")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SOCIALGRAPH_CACHE", "cache")
+    loaded = load_folder("small")
+    monkeypatch.chdir("/")
+    assert loaded["dev"].candidates == {"q1": {"d1": 2.5, "d3": 1.5}}
+    assert loaded.documents["d3"].text == "third"
+
+
+def test_the_users_own_folder_may_be_named_with_a_tilde(folder, monkeypatch):
+    monkeypatch.setenv("HOME", str(folder.parent))
+    assert load_folder("~/small").documents["d3"].text == "third"
+
+
+def test_a_packed_corpus_of_the_same_size_and_time_is_read_anew(folder):
+    file = folder / "corpus.jsonl.gz"
+    for letter in "ab":
+        corpus(folder, json.dumps({"doc_id": "d1", "text": letter}), *map(json.dumps, CORPUS[1:]))
+        pack(folder / "corpus.jsonl")
+        os.utime(file, (0, 0))
+        assert load_folder(folder).documents["d1"].text == letter
+
+
+def test_a_link_into_another_folder_is_followed(folder, tmp_path):
+    (folder / "corpus.jsonl").rename(tmp_path / "elsewhere.jsonl")
+    (folder / "corpus.jsonl").symlink_to(tmp_path / "elsewhere.jsonl")
+    assert len(load_folder(folder).documents) == 3

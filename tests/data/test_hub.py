@@ -135,9 +135,15 @@ def test_what_misses_is_left_out_with_a_warning(tmp_path):
     [
         ({"corpus": None}, "there is no configuration 'corpus', only queries, qrels; expected BEIR's or MTEB's layout"),
         ({"corpus": {"a": CORPUS, "b": CORPUS}}, "corpus: expected one split, got a, b"),
-        ({"corpus": {"corpus": [*CORPUS, CORPUS[0]]}}, "corpus.jsonl:4: document id 'd1' comes twice \\(first in line 1\\)"),
+        (
+            {"corpus": {"corpus": [*CORPUS, CORPUS[0]]}},
+            "corpus.jsonl:4: document id 'd1' comes twice \\(first in line 1\\)",
+        ),
         ({"corpus": {"corpus": [{"_id": "d 1", "text": "x"}]}}, "one word without blanks, got 'd 1'"),
-        ({"corpus": {"corpus": [{"name": "d1", "text": "x"}]}}, "corpus.jsonl:1: the key '_id' is missing; there are: 'name', 'text'"),
+        (
+            {"corpus": {"corpus": [{"name": "d1", "text": "x"}]}},
+            "corpus.jsonl:1: the key '_id' is missing; there are: 'name', 'text'",
+        ),
         ({"queries": {"queries": [QUERIES[0]] * 2}}, "queries.jsonl:2: query id 'q1' comes twice"),
         (
             {"qrels": {"test": judged(("q2", "d2", 2), ("q2", "d3", 0.5))}},
@@ -155,7 +161,7 @@ def test_another_layout_is_refused_in_one_line(tmp_path, changed, told):
 
 
 def test_a_missing_dataset_is_named(tmp_path):
-    with pytest.raises(InputError, match="/nothing: no such folder$"):
+    with pytest.raises(InputError, match=r"/nothing: no such folder$"):
         load_hub(str(tmp_path / "nothing"))
 
 
@@ -227,7 +233,9 @@ def test_a_pair_may_be_judged_twice_alike_and_never_otherwise(odd):
     qrels = judged(("q1", "d1", 1), ("q1", "d1", 1))
     assert load_hub(odd(CORPUS, qrels=qrels), shares=None)["test"].qrels == {"q1": {"d1": 1}}
     qrels = judged(("q1", "d1", 1), ("q1", "d1", 0))
-    with pytest.raises(InputError, match=r"test\.(tsv|jsonl):[23]: document 'd1' is judged twice for query 'q1': 1 and 0"):
+    with pytest.raises(
+        InputError, match=r"test\.(tsv|jsonl):[23]: document 'd1' is judged twice for query 'q1': 1 and 0"
+    ):
         load_hub(odd(CORPUS, qrels=qrels))
 
 

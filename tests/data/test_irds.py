@@ -224,6 +224,9 @@ def test_fields_of_other_collections():
     assert made(headline="h", body="b") == Document("d", "b", "h")
     assert made(title="t", abstract="a") == Document("d", "a", "t")
     assert made(title="t", body=b"<html>") == Document("d", "all of it")
+    assert made(title="t", abstract="a", body=(("h", "section"),)) == Document("d", "all of it")  # cord19/fulltext
+    assert made(title="t", abstract="a", body="b") == Document("d", "all of it")  # pmc: neither is left out
+    assert made(title="t", abstract=["a"]) == Document("d", "all of it")
     assert made(title="  ", text="x") == Document("d", "x")
 
 
@@ -247,3 +250,20 @@ def test_the_identity_of_documents_is_known_without_reading_them(monkeypatch, tm
     monkeypatch.setattr(irds, "_library", lambda: library)
     assert irds.IrdsDocuments("a").identity() == irds.IrdsDocuments("a").identity()
     assert irds.IrdsDocuments("a").identity() != irds.IrdsDocuments("b").identity()
+
+
+def test_the_documents_of_the_library_with_sections_are_read_to_their_end():
+    from ir_datasets.datasets.cord19 import Cord19FullTextDoc, Cord19FullTextSection
+
+    sections = (Cord19FullTextSection("Methods", "we asked"), Cord19FullTextSection("Results", "they answered"))
+    text = irds.as_document(Cord19FullTextDoc("d", "a title", "", "", "an abstract", sections)).full_text
+    assert [text.count(one) for one in ("a title", "an abstract", "Methods", "we asked", "they answered")] == [1] * 5
+
+
+def test_a_document_that_is_judged_twice_otherwise_is_told(monkeypatch):
+    names = ("query_id", "doc_id", "relevance")
+    rows = [SimpleNamespace(**dict(zip(names, row, strict=True))) for row in
+            (("q", "a", 1), ("q", "a", 1), ("q", "b", 0), ("q", "b", 2))]  # fmt: skip
+    monkeypatch.setattr(irds, "_dataset", lambda _: SimpleNamespace(qrels_iter=lambda: iter(rows)))
+    with pytest.warns(UserWarning, match="any: 1 judgements are followed by another one .* which counts: b"):
+        assert irds._qrels("any") == {"q": {"a": 1, "b": 2}}

@@ -19,7 +19,7 @@ def test_numbered_lines_split_at_line_feeds_only(tmp_path):
 def test_numbered_lines_name_missing_and_damaged_files(tmp_path):
     with pytest.raises(InputError, match=r"none\.txt: no such file"):
         list(numbered_lines(tmp_path / "none.txt"))
-    with pytest.raises(InputError, match="cannot be read .*Is a directory"):
+    with pytest.raises(InputError, match=r"cannot be read .*Is a directory"):
         list(numbered_lines(tmp_path))
     cut = tmp_path / "cut.txt.gz"
     cut.write_bytes(gzip.compress(os.urandom(50_000))[:30_000])
@@ -46,7 +46,10 @@ def test_a_line_without_end_is_refused_before_it_fills_the_memory(tmp_path):
 @pytest.mark.parametrize("end", ["\u2028", "\u2029", "\x0c", "\x0b", "\x1c", "\x85", "\r"])
 def test_nothing_else_ends_a_line(tmp_path, end):
     (tmp_path / "a.tsv").write_bytes(f"q1\tone{end}still one\r\nq2\ttwo".encode())
-    assert [row for _, row in table(tmp_path / "a.tsv", ("id", "text"))] == [["q1", f"one{end}still one"], ["q2", "two"]]
+    assert [row for _, row in table(tmp_path / "a.tsv", ("id", "text"))] == [
+        ["q1", f"one{end}still one"],
+        ["q2", "two"],
+    ]
 
 
 def test_a_table_has_its_columns_and_quotes_are_text(tmp_path):

@@ -193,3 +193,68 @@ def test_scores_of_a_first_stage_that_are_not_finite_are_refused():
 def test_the_library_says_no_more_than_the_program_asks_for(caplog):
     with caplog.at_level(logging.INFO):
         assert not logging.getLogger("bm25s").isEnabledFor(logging.DEBUG)
+
+
+@pytest.mark.parametrize("retriever", RETRIEVERS[::2], ids=repr)
+def test_scores_of_candidates_are_those_of_the_whole_list(retriever):
+    corpus = documents(200)
+    queries = {f"q{k}": " ".join(VOCABULARY[k : k + 2]) for k in range(8)}
+    whole = retriever.fit(corpus).retrieve(queries, k=1000)
+    wanted = {query: {doc_id: 0.0 for doc_id in [*list(corpus)[::7], "nowhere"]} for query in [*queries, "unasked"]}
+    found = retriever.score(queries, wanted)
+    assert list(found) == list(queries)
+    for query, scores in found.items():
+        expected = {doc_id: score for doc_id, score in whole[query].items() if doc_id in wanted[query]}
+        assert list(scores.items()) == list(expected.items())
+    assert retriever.score({"q": "apple"}, {"q": {"nowhere": 1.0}}) == {"q": {}}
+    with pytest.raises(OptionError, match="call fit"):
+        type(retriever)().score({"q": "apple"}, {"q": {"d000": 1.0}})
+
+
+def test_a_call_looks_at_no_id_that_is_not_asked_for():
+    """Retrieving query by query costs no walk over the ids of all documents, of which there may be millions."""
+
+    class Id(str):
+        looked_at = 0
+
+        def __hash__(self):
+            type(self).looked_at += 1
+            return super().__hash__()
+
+        def __eq__(self, other):
+            type(self).looked_at += 1
+            return super().__eq__(other)
+
+    corpus = {f"d{k}": Document(Id(f"d{k}"), f"apple only{k}") for k in range(500)}
+    retriever = BM25().fit(corpus)
+    Id.looked_at = 0
+    assert len(retriever.retrieve({"q": "only7"}, k=3, exclude={"d8"})["q"]) == 1
+    assert Id.looked_at < 20
+
+
+def test_candidates_of_given_splits_alone():
+    collection = Collection(
+        "fruit", documents(), {name: Split({name: "apple"}, {name: {"d000": 1}}) for name in ("train", "dev", "test")}
+    )
+    found = retrieve_candidates(collection, BM25(), depth=3, splits=["test"])
+    assert [name for name, split in found.splits.items() if split.has_candidates] == ["test"]
+    assert found["train"] is collection["train"]
+    with pytest.raises(InputError, match="no split 'nope'"):
+        retrieve_candidates(collection, BM25(), splits=["nope"])
+
+
+@pytest.mark.parametrize("option", [None, False])
+def test_a_query_that_is_a_document_does_not_find_itself(option):
+    """As in ArguAna: it would always be the best. The list is as long as without."""
+    corpus = documents() | {"an-apple": Document("an-apple", "apple banana")}
+    split = Split({"an-apple": "apple banana"}, {"an-apple": {"d000": 1}})
+    collection = Collection("fruit", corpus, {"test": split}, option)
+    if option is None:
+        with pytest.warns(UserWarning, match="split test: 1 queries are documents themselves, .*: an-apple;"):
+            found = retrieve_candidates(collection, BM25(), depth=5)
+    else:
+        found = retrieve_candidates(collection, BM25(), depth=5)
+    whole = list(BM25().fit(corpus).retrieve(split.queries, k=6)["an-apple"])
+    assert whole[0] == "an-apple"
+    wanted = whole[1:] if option is None else whole[:5]
+    assert list(found["test"].candidates["an-apple"]) == wanted
