@@ -227,7 +227,7 @@ def _whole_files(file: str, content: bytes) -> Iterator[Case]:
         "packed, cut": packed[:-5],
         "packed, a bit turned": packed[:14] + bytes([packed[14] ^ 4]) + packed[15:], "packed, empty": b"",
         "packed in two parts": packed + gzip.compress(b""), "packed, then garbage": packed + b"garbage",
-        "packed, wrong length": packed[:-4] + b"\0\0\0\0", "packed bomb": gzip.compress(bytes(40 << 20), 1),
+        "packed, wrong length": packed[:-4] + b"\0\0\0\0", "packed, one long line": gzip.compress(bytes(40 << 20), 1),
     }  # fmt: skip
     for name, raw in gzipped.items():
         yield Case(f"{file}: {name}", {file: None, f"{file}.gz": raw})
