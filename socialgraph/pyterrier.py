@@ -50,8 +50,8 @@ class SocialgraphReranker(pt.Transformer):
         """
         pt.validate.result_frame(inp, extra_columns=["query", self.text_field], context=self)
         rows = list(zip(inp["qid"], inp["docno"], inp["query"], inp[self.text_field], strict=True))
-        for query, document, *texts in rows:
-            for field, text in zip(("query", self.text_field), texts, strict=True):
+        for query, document, *both in rows:
+            for field, text in zip(("query", self.text_field), both, strict=True):
                 if not isinstance(text, str):
                     raise InputError(f"qid {query!r}, docno {document!r}: {field!r} must be a string, got {text!r:.80}")
         queries = _one_each(((query, asked) for query, _, asked, _ in rows), "query")

@@ -87,7 +87,8 @@ def load_folder(
         judged = find(folder, f"qrels.{split}.txt")
         qrels = {} if judged is None else _of_split(read_qrels(judged), queries, f"{judged}: judgements")
         run = None if candidates is None else find(folder, f"run.{_checked_name(candidates, 'run')}.{split}.txt")
-        splits[split] = Split(queries, qrels, run and partial(_read_candidates, run, queries, documents))
+        read = None if run is None else partial(_read_candidates, run, queries, documents)
+        splits[split] = Split(queries, qrels, read)
     if not splits:
         raise InputError(f"{folder}: no queries.<split>.tsv in this folder")
     if candidates is not None and not any(split.has_candidates for split in splits.values()):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -176,6 +176,7 @@ class _Source:
     def qrels(self, config: str, split: str) -> Qrels:
         """Return the judgements of a split."""
         part, qrels = self.splits(config)[split], Qrels()
+        rows: Iterable[tuple[str, Sequence[Any]]]
         where = f"{self.dataset_id}, qrels, {split}"
         if not isinstance(part, Path):
             columns = [part[_column(part, name, where)] for name in _JUDGED]
@@ -241,8 +242,8 @@ def _packed_by_beir(folder: Path) -> dict[str, dict[str, Path]]:
 
 def _judged(source: _Source, qrels: str | None) -> dict[str, Qrels]:
     """Return split -> judgements; splits of other names are left out."""
-    config = next((name for name in ("qrels", "default") if name in source.configs), None)
-    if qrels is not None or config is None:
+    config = next((name for name in source.configs if name in ("qrels", "default")), "")
+    if qrels is not None or not config:
         source = _Source(qrels or f"{source.dataset_id}-qrels")
         config = source.configs[0]
     parts = source.splits(config)

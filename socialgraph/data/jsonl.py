@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -119,7 +119,7 @@ class JsonlDocuments(StoredDocuments):
         return f"{len(self):,} documents in {self.path.name}"
 
 
-def json_texts(line: bytes, where: str, keys: dict[str, str | None], is_beir: bool = False) -> dict[str, str]:
+def json_texts(line: bytes, where: str, keys: Mapping[str, str | None], is_beir: bool = False) -> dict[str, str]:
     """Return the strings that a JSON object has under these keys.
 
     Args:
