@@ -439,6 +439,31 @@ def hash_split(ids: Iterable[str], shares: Sequence[float]) -> dict[str, list[st
     return parts
 
 
+def divided(split: Split, shares: Sequence[float]) -> dict[str, Split]:
+    """Divide a split into `train`, `dev` and `test` by a hash of the query ids, see :func:`hash_split`.
+
+    Queries without judgements are left out, and so are training candidates that are relevant to a query of dev or test.
+    """
+    parts = hash_split((query_id for query_id in split.queries if query_id in split.qrels), shares)
+    judged = {part: restricted(ids, split.qrels) for part, ids in parts.items()}
+    held_out = relevant_documents(judged["dev"] | judged["test"])
+    return {
+        part: Split(
+            restricted(ids, split.queries), judged[part],
+            partial(_of_part, split, ids, held_out if part == "train" else set()) if split.has_candidates else None,
+        )
+        for part, ids in parts.items()
+    }  # fmt: skip
+
+
+def _of_part(split: Split, query_ids: Iterable[str], held_out: set[str]) -> Run:
+    run = restricted(query_ids, split.candidates or {})
+    if not held_out:
+        return run
+    rest = {one: {doc: score for doc, score in scores.items() if doc not in held_out} for one, scores in run.items()}
+    return {query_id: scores for query_id, scores in rest.items() if scores}
+
+
 def restricted(queries: Iterable[str], table: Mapping[str, T]) -> dict[str, T]:
     """Return the entries of `table` for these queries, in the order of the queries; others are left out."""
     return cast("dict[str, T]", {query_id: table[query_id] for query_id in queries if query_id in table})

@@ -23,8 +23,8 @@ from socialgraph.data.collection import (
     Queries,
     Split,
     StoredDocuments,
+    divided,
     first_ids,
-    hash_split,
     judge,
     restricted,
 )
@@ -78,11 +78,7 @@ def load_hub(
         asked = [query_id for query_id in texts if query_id in grades]
         splits[split] = Split(restricted(asked, texts), restricted(asked, grades))
     if set(splits) == {"test"} and shares is not None:
-        whole = splits["test"]
-        parts = hash_split(whole.queries, shares)
-        splits = {
-            part: Split(restricted(ids, whole.queries), restricted(ids, whole.qrels)) for part, ids in parts.items()
-        }
+        splits = divided(splits["test"], shares)
     return Collection(source.path.name, documents, splits, ignore_identical_ids)
 
 
@@ -242,8 +238,8 @@ def _packed_by_beir(folder: Path) -> dict[str, dict[str, Path]]:
 
 def _judged(source: _Source, qrels: str | None) -> dict[str, Qrels]:
     """Return split -> judgements; splits of other names are left out."""
-    config = next((name for name in source.configs if name in ("qrels", "default")), "")
-    if qrels is not None or not config:
+    config = "qrels" if "qrels" in source.configs else "default"
+    if qrels is not None or config not in source.configs:
         source = _Source(qrels or f"{source.dataset_id}-qrels")
         config = source.configs[0]
     parts = source.splits(config)

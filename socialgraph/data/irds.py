@@ -23,10 +23,9 @@ from socialgraph.data.collection import (
     Run,
     Split,
     StoredDocuments,
+    divided,
     first_ids,
     grade_of,
-    hash_split,
-    relevant_documents,
     restricted,
 )
 from socialgraph.errors import InputError
@@ -74,14 +73,14 @@ def load_irds(
         listing = ", ".join(f"{dataset_id} has {corpus}" for dataset_id, corpus in corpora.items())
         raise InputError(f"the splits of a collection must share one corpus, but {listing}")
     documents = IrdsDocuments(corpora[test])
-    if len(ids) == 1 and shares is not None:
-        return Collection(test, documents, _hash_splits(test, shares), ignore_identical_ids)
     splits = {}
     for split, dataset_id in ids.items():
         queries = _queries(dataset_id)
-        qrels = restricted(queries, _qrels(dataset_id))
-        run = partial(_candidates, dataset_id, queries) if _scored(dataset_id) else None
-        splits[split] = Split(queries, qrels, run)
+        scored = _dataset(dataset_id).has_scoreddocs()
+        run = partial(_candidates, dataset_id, queries) if scored else None
+        splits[split] = Split(queries, restricted(queries, _qrels(dataset_id)), run)
+    if len(ids) == 1 and shares is not None:
+        splits = divided(splits["test"], shares)
     return Collection(test, documents, splits, ignore_identical_ids)
 
 
@@ -210,17 +209,13 @@ def _qrels(dataset_id: str) -> Qrels:
     return qrels
 
 
-def _scored(dataset_id: str) -> bool:
-    return bool(_dataset(dataset_id).has_scoreddocs())
-
-
-def _candidates(dataset_id: str, queries: Queries, left_out: frozenset[str] = frozenset()) -> Run:
-    """Return the scoreddocs of these queries without the documents in `left_out`."""
+def _candidates(dataset_id: str, queries: Queries) -> Run:
+    """Return the scoreddocs of these queries."""
     run: Run = {}
     blind: set[str] = set()  # queries whose source gives no score
     with _readable(f"the scoreddocs of {dataset_id}"):
         for scored in _dataset(dataset_id).scoreddocs_iter():
-            if scored.query_id not in queries or scored.doc_id in left_out:
+            if scored.query_id not in queries:
                 continue
             score = getattr(scored, "score", None)
             if score is None or score != score:
@@ -230,20 +225,6 @@ def _candidates(dataset_id: str, queries: Queries, left_out: frozenset[str] = fr
         if query_id in blind or (len(scores) > 1 and len(set(scores.values())) == 1):
             run[query_id] = {doc_id: float(len(scores) - place) for place, doc_id in enumerate(scores)}
     return restricted(queries, run)
-
-
-def _hash_splits(dataset_id: str, shares: Sequence[float]) -> dict[str, Split]:
-    texts, qrels = _queries(dataset_id), _qrels(dataset_id)
-    parts = hash_split((query_id for query_id in texts if query_id in qrels), shares)
-    judged = {split: restricted(query_ids, qrels) for split, query_ids in parts.items()}
-    held_out = frozenset(relevant_documents(judged["dev"] | judged["test"]))
-    splits = {}
-    for split, query_ids in parts.items():
-        queries = restricted(query_ids, texts)
-        left_out = held_out if split == "train" else frozenset()
-        run = partial(_candidates, dataset_id, queries, left_out) if _scored(dataset_id) else None
-        splits[split] = Split(queries, judged[split], run)
-    return splits
 
 
 @contextmanager

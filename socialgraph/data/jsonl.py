@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import warnings
@@ -49,10 +50,11 @@ class JsonlDocuments(StoredDocuments):
         self._readable = _unpacked(path, cache) if path.suffix == ".gz" else path
         self._rows: dict[str, int] = {}
         self._offsets: npt.NDArray[np.int64]
-        self._index()
+        self._digest = self._index()
 
-    def _index(self) -> None:
-        """Read the whole file once: check each line, learn ids and offsets."""
+    def _index(self) -> str:
+        """Read the whole file once: check each line, learn ids and offsets; return a hash of it."""
+        digest = hashlib.sha256()
         offsets: list[int] = []
         empty: list[str] = []
         offset = 0
@@ -66,6 +68,7 @@ class JsonlDocuments(StoredDocuments):
             self._rows[document.doc_id] = len(offsets)
             offsets.append(offset)
             offset += len(line)
+            digest.update(line)
             if not document.text.strip():
                 empty.append(document.doc_id)
         if not offsets:
@@ -73,6 +76,7 @@ class JsonlDocuments(StoredDocuments):
         self._offsets = np.array(offsets, dtype=np.int64)
         if empty:
             warnings.warn(f"{self.path}: {len(empty)} documents have no text: {first_ids(empty)}", stacklevel=4)
+        return digest.hexdigest()
 
     def _lines(self) -> Iterator[tuple[int, bytes]]:
         try:
@@ -110,10 +114,8 @@ class JsonlDocuments(StoredDocuments):
         return (self._document(line, number) for number, line in self._lines())
 
     def identity(self) -> str:
-        """Return path, size and time of the file."""
-        real = self.path.resolve()
-        stat = real.stat()
-        return f"{real}\n{stat.st_size}\n{stat.st_mtime_ns}"
+        """Return a hash of the file."""
+        return self._digest
 
     def __repr__(self) -> str:
         return f"{len(self):,} documents in {self.path.name}"
@@ -155,10 +157,9 @@ def json_texts(line: bytes, where: str, keys: Mapping[str, str | None], is_beir:
 def _unpacked(path: Path, cache: str | os.PathLike[str] | None) -> Path:
     """Return an unpacked copy of a gzipped file in the cache folder; it is made where there is none of these bytes."""
     try:
-        key = sha256(path)[:16]
+        copy = cache_folder(cache) / "corpus" / f"{path.resolve().parent.name[:40]}-{sha256(path)[:16]}.jsonl"
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error})") from None
-    copy = cache_folder(cache) / "corpus" / f"{path.resolve().parent.name[:40]}-{key}.jsonl"
     if not copy.exists():
         logger.info("unpacking %s into %s", path, copy)
         try:

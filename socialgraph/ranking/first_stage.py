@@ -93,7 +93,8 @@ class Retriever(ABC):
         kept = np.ones(len(self._ids()), dtype=bool)
         kept[excluded] = False
         run: Run = {}
-        for query_id, query in self._asked(queries):
+        bar = tqdm(self._asked(queries), "retrieving", len(queries), unit="query", disable=None, leave=False)
+        for query_id, query in bar:
             rows, scores = self._matches(query)
             if len(excluded):
                 rows, scores = rows[kept[rows]], scores[kept[rows]]
@@ -105,28 +106,18 @@ class Retriever(ABC):
             warnings.warn(f"{len(lost)} queries match no document: {first_ids(lost)}", stacklevel=2)
         return run
 
-    def score(self, queries: Queries, candidates: Run) -> Run:
-        """Return the scores of candidates, best first. Those that share no word with their query are left out.
-
-        Args:
-            queries: Query id -> text.
-            candidates: Query id -> document ids; their own scores do not count.
+    def score(self, query: str, documents: Ids[str]) -> dict[str, float]:
+        """Return the scores of some documents for one query, best first; those that share no word with it have none.
 
         Raises:
             OptionError: `fit` was not called.
         """
-        place = np.full(len(self._ids()), -1)  # of each document among the query's matches
-        run: Run = {}
-        for query_id, query in self._asked({name: queries[name] for name in candidates if name in queries}):
-            wanted = self._rows(candidates[query_id])
-            rows, scores = self._matches(query)
-            place[rows] = np.arange(len(rows))
-            found = place[wanted]
-            place[rows] = -1
-            found = found[found >= 0]
-            best = found[self._best(rows[found], scores[found], len(found))] if len(found) else found
-            run[query_id] = dict(zip(self._ids()[rows[best]], scores[best].tolist(), strict=True))
-        return run
+        wanted = np.sort(self._rows(documents))
+        rows, scores = next((self._matches(words) for _, words in self._asked({"": query})), (wanted[:0], wanted[:0]))
+        places = np.searchsorted(rows, wanted)
+        places = places[np.append(rows, -1)[places] == wanted]  # rows come in their order
+        best = places[self._best(rows[places], scores[places], len(places))]
+        return dict(zip(self._ids()[rows[best]], scores[best].tolist(), strict=True))
 
     def _ids(self) -> npt.NDArray[np.object_]:
         if self._doc_ids is None:
@@ -142,10 +133,9 @@ class Retriever(ABC):
         return rows[ids[rows] == wanted]
 
     def _asked(self, queries: Queries) -> Iterator[tuple[str, Sequence[int]]]:
-        """Yield the words of each query that has some, with a bar."""
+        """Yield the words of each query that has some."""
         words = self._tokenizer.streaming_tokenize(queries.values(), update_vocab=False, allow_empty=False)
-        bar = tqdm(queries, "retrieving", unit="query", disable=None, leave=False)
-        return ((query_id, query) for query_id, query in zip(bar, words, strict=True) if query)
+        return ((query_id, query) for query_id, query in zip(queries, words, strict=True) if query)
 
     def _best(self, rows: npt.NDArray[np.int64], scores: npt.NDArray[Any], k: int) -> npt.NDArray[np.int64]:
         """Return positions of the k highest scores, best first, equal scores by document id."""
@@ -161,7 +151,7 @@ class Retriever(ABC):
 
     @abstractmethod
     def _matches(self, query: Sequence[int]) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
-        """Return (rows of the documents that hold a word of the query, their scores); `query` has a word."""
+        """Return (rows of the documents that hold a word of the query, in order, their scores); `query` has a word."""
 
 
 class BM25(Retriever):

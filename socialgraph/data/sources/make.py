@@ -11,8 +11,10 @@ from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
+from filelock import FileLock
+
 from socialgraph.data.collection import first_ids
-from socialgraph.data.files import built_folder, cache_folder, check_room, only_here
+from socialgraph.data.files import built_folder, cache_folder, check_room
 from socialgraph.data.lines import raw_lines
 from socialgraph.data.sources.build import FirstStage, write_folder
 from socialgraph.data.sources.covidqa import COVIDQA
@@ -47,17 +49,20 @@ def make_collection(
     Raises:
         OptionError: There is no such collection.
         InputError: The source cannot be had or is another one; what was built is not what it should be.
-        OutputError: The cache cannot be written, or another process builds there.
+        OutputError: The cache cannot be written.
     """
     if name not in SOURCES:
         raise OptionError(f"there is no collection {name!r} to build; there are: {', '.join(SOURCES)}")
     source, folder = SOURCES[name], built_folder(name, cache)
     expected = digests(name)
-    with only_here(folder.parent):
+    check_room(folder.parent)
+    with FileLock(folder.parent / ".lock"):  # who comes second waits, and finds it there
         if folder.is_dir() and (not checked or not unlike(folder, expected)):
             logger.info("%s: it is there", folder)
             return folder
         check_room(folder.parent, _ROOM)
+        for left in folder.parent.glob(f".{name}.*.part"):  # by a build that was killed
+            shutil.rmtree(left, ignore_errors=True)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{name}.", suffix=".part") as beside:
             unpacked, made = Path(beside) / "source", Path(beside) / name
             made.mkdir()
