@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader
 from torch_geometric.data import Batch
 from tqdm import tqdm
 
-from socialgraph.data.batches import batches
+from socialgraph.data.batches import batches, check_shared_memory
 from socialgraph.data.builder import GraphBuilder
 from socialgraph.data.collection import Queries, Run, check_candidates, check_scores, first_ids, ranked
 from socialgraph.data.collection import identity as collection_identity
@@ -25,6 +25,8 @@ from socialgraph.ranking.identity import digest, graphs_of, identity_of
 from socialgraph.ranking.journal import Journal
 from socialgraph.ranking.memory import Halving, if_it_fits
 
+#: documents that say something of a collection
+_MANY = 100
 #: bytes of a journal for each pair, roughly
 _PAIR_BYTES = 25
 
@@ -166,6 +168,11 @@ def _lengths(builder: GraphBuilder, candidates: Run) -> dict[str, int]:
         check_candidates(candidates, builder.documents, "re-ranking")  # says which, and how many
         raise
     warn_of_empty(sorted(document for document, length in lengths.items() if length == 0))
+    window = getattr(builder.passages, "size", 0)
+    if len(lengths) >= _MANY and max(lengths.values()) <= window and processes.is_first():
+        told = "so all that they are cut into is themselves: systems that read passages or circles can hardly differ"
+        warnings.warn(f"none of {len(lengths)} documents is longer than one passage of {window} word pieces, {told}",
+            stacklevel=3)  # fmt: skip
     return lengths
 
 
@@ -236,6 +243,7 @@ def ahead(builder: GraphBuilder, batches: list[list[Pair]], workers: int) -> Ite
 
     Where memory runs out, None stands in a batch's place.
     """
+    check_shared_memory(workers)
     pin = builder.device.type == "cuda"  # a thread then takes batches out of the workers' queue, not the model's
     # the items are batches already: batch_size=None takes them one by one
     loader: DataLoader[Batch | None] = DataLoader(

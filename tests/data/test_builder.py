@@ -126,7 +126,9 @@ def test_circles_are_gathered_in_full_precision(builder, texts):
 def test_bad_pairs_and_options(builder, texts):
     with pytest.raises(InputError, match=r"query 'q0' has no word piece: '\\u200b'"):
         builder([("q0", "\u200b", "d0")])
-    with pytest.raises(InputError, match="document 'd77', which is asked for with query 'q1', is not in the collection"):
+    with pytest.raises(
+        InputError, match="document 'd77', which is asked for with query 'q1', is not in the collection"
+    ):
         builder([("q1", "w1", "d77")])
     with pytest.raises(OptionError, match="needs circles, passages or both"):
         GraphBuilder(*texts)

@@ -1,5 +1,6 @@
 import math
 import subprocess
+import warnings
 
 import children
 import ir_measures
@@ -202,3 +203,18 @@ def test_holm_by_hand():
 def test_holm_refuses_what_is_no_p_value():
     with pytest.raises(OptionError, match="from 0 to 1"):
         holm([0.5, float("nan")])
+
+
+def test_a_document_with_the_querys_id_is_passed_over_as_in_beir():
+    """As in ArguAna, where a query is a document. Numbers coincide by accident; what is judged relevant counts."""
+    qrels = {"argument-1": {"a": 1}, "7": {"a": 1}, "same": {"same": 1}}
+    run = {name: {name: 2.0, "a": 1.0} for name in qrels}
+    with pytest.warns(UserWarning, match="1 queries find a document of their own id, .*: argument-1"):
+        assert evaluate(qrels, run, ["RR@10"]).per_query["RR@10"] == {"argument-1": 1.0, "7": 0.5, "same": 1.0}
+    with pytest.warns(UserWarning, match="3 queries find a document of their own id"):
+        found = evaluate(qrels, run, ["RR@10"], ignore_identical_ids=True)
+    assert found.per_query["RR@10"] == {"argument-1": 1.0, "7": 1.0, "same": 0.0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = evaluate(qrels, run, ["RR@10"], ignore_identical_ids=False)
+    assert found.per_query["RR@10"] == {"argument-1": 0.5, "7": 0.5, "same": 1.0}

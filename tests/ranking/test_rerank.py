@@ -1,6 +1,7 @@
 """Re-ranking: complete, ordered, independent of batches."""
 
 import multiprocessing
+import warnings
 
 import pytest
 import torch
@@ -10,7 +11,7 @@ from tales import builder_of, random_texts
 from socialgraph.data import Tokens, WeightCache
 from socialgraph.edges import DynamicCentrality, DynamicDistance, SocialEdges, StaticCentrality, StaticDistance
 from socialgraph.errors import CheckpointError, InputError, OptionError
-from socialgraph.nn import Socialformer
+from socialgraph.nn import MaxP, Socialformer
 from socialgraph.partition import NodeCircles, Windows
 from socialgraph.ranking import rerank
 
@@ -107,3 +108,17 @@ def test_a_score_that_is_no_number_never_leaves(ranker, tmp_path, value):
     model.register_forward_hook(lambda *inputs: inputs[-1] * 1e38 * 1e38)
     with pytest.raises(CheckpointError, match=r"query 'q1' is -?inf: its weights are too large; use"):
         rerank(model, builder, queries, candidates, token_budget=1, progress=False)
+
+
+@pytest.mark.parametrize("longest", [32, 33])
+def test_a_collection_of_single_passages_is_told(tiny_bert, longest):
+    """Where no document has two passages, all rows of a table are equal."""
+    texts = {f"d{i}": text for i, text in enumerate(random_texts([*[5] * 99, longest]))}
+    builder = builder_of(tiny_bert[0], texts, None, None, Windows(32))
+    candidates = {"q": dict.fromkeys(texts, 1.0)}
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        rerank(MaxP.from_backbone(tiny_bert[0]), builder, {"q": "w1"}, candidates, progress=False)
+    single = [str(one.message) for one in told if "passage" in str(one.message)]
+    assert bool(single) == (longest == 32)
+    assert all(one.startswith("none of 100 documents is longer than one passage of 32 word pieces") for one in single)
