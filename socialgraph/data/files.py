@@ -27,8 +27,6 @@ from socialgraph.errors import OutputError
 
 #: no room on the disk, over the user's quota, a file larger than is allowed; somebody has removed it meanwhile
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOENT)
-#: names of what is being written: by `atomic_write` and `mkdtemp`, as a checkpoint, by safetensors
-_UNFINISHED = re.compile(r"\.(.+\.\w{8}|checkpoint-\d+)\.part|\.tmp\w{6}")
 
 
 @contextmanager
@@ -175,8 +173,7 @@ def check_room(folder: str | os.PathLike[str], size: int = 0) -> None:
 def only_here(folder: str | os.PathLike[str]) -> Iterator[None]:
     """Hold a folder: another process that asks for it is refused. A process that dies lets go of it.
 
-    The lock is the operating system's, on a hidden file in the folder. What a process that died was writing there is
-    removed, see :func:`remove_unfinished`.
+    The lock is the operating system's, on a hidden file in the folder. What lies there stays.
 
     Raises:
         OutputError: another process holds it, or the folder cannot be written.
@@ -190,25 +187,9 @@ def only_here(folder: str | os.PathLike[str]) -> Iterator[None]:
             f"{folder}: another process writes there; wait for it, stop it, or choose another folder"
         ) from error
     try:
-        remove_unfinished(folder)
         yield
     finally:
         lock.release()
-
-
-def remove_unfinished(folder: str | os.PathLike[str]) -> None:
-    """Remove what a process that died was writing directly in a folder: files and folders that got no name yet.
-
-    Only for who holds the folder, or a folder around it, alone (:func:`only_here`): a process that lives loses what it
-    is writing.
-    """
-    for path in Path(folder).glob(".*"):
-        if _UNFINISHED.fullmatch(path.name) is None:
-            continue
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
 
 
 def cache_folder(cache: str | os.PathLike[str] | None = None) -> Path:
