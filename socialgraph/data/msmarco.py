@@ -48,11 +48,12 @@ def load_msmarco(
     if odd:
         raise InputError(f"a split must be one of {', '.join(RUNS)}, got {odd[0]!r}")
     folder = Path(candidates).expanduser().absolute()  # the program may go to another folder before runs are read
-    files = {split: find(folder, RUNS[name]) for split, name in ids.items()}
-    for split, file in files.items():
+    files = {}
+    for split, name in ids.items():
+        file = find(folder, RUNS[name])
         if file is None:
-            name = RUNS[ids[split]]
-            raise InputError(f"{folder}: no {name} or {name}.gz, the candidates by ANCE; {_ADVICE}")
+            raise InputError(f"{folder}: no {RUNS[name]} or {RUNS[name]}.gz, the candidates by ANCE; {_ADVICE}")
+        files[split] = file
     collection = load_irds(test, dev=dev, train=train)
     return collection.with_splits({
         name: Split(split.queries, split.qrels, partial(_read, files[name], split))

@@ -12,13 +12,16 @@ import math
 import os
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
+from typing import TypeVar
 
 from socialgraph.data.collection import Qrels, Run, judge, ranked
 from socialgraph.data.files import atomic_text
 from socialgraph.data.lines import decoded, numbered_lines
 from socialgraph.errors import InputError
+
+T = TypeVar("T", int, float)
 
 #: C0, DEL, C1, and the mark of byte order, which is dropped at the start of a file
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ufeff]")
@@ -99,7 +102,7 @@ def _rows(path: str | os.PathLike[str], expected: tuple[str, ...]) -> Iterator[t
         yield where, names.get(query) or name(query, where), names.get(document) or name(document, where), columns
 
 
-def _number(column: bytes, kind: type[int] | type[float]) -> int | float:
+def _number(column: bytes, kind: Callable[[bytes], T]) -> T:
     if b"_" in column:  # 1_000 is a number for Python alone
         raise ValueError
     return kind(column)
