@@ -79,8 +79,8 @@ def test_any_number_of_factors(columns: int) -> None:
 
 
 @levels
-@pytest.mark.parametrize("lengths", [(2048,), (4097,), (5000, 100, 0, 4500)])  # from 4,097 on few rows are drawn
-@pytest.mark.parametrize("name", ["three", "words", "uniform"])
+@pytest.mark.parametrize("lengths", [(2048,), (4097, 100, 0, 4500)])  # from 4,097 on few rows are drawn
+@pytest.mark.parametrize("name", ["three", "uniform"])
 def test_circles_of_long_documents(level: str, lengths: tuple[int, ...], name: str) -> None:
     batch = Batch.from_data_list([random_document(n, n, vocabulary=400, draw_key=n) for n in lengths])
     assert assert_same_circles(LEVELS[level][0](), SocialEdges(PATTERNS[name]), batch) >= 16
@@ -88,8 +88,8 @@ def test_circles_of_long_documents(level: str, lengths: tuple[int, ...], name: s
 
 @levels
 def test_more_circles_than_a_word_has_bits(level: str) -> None:
-    batch = Batch.from_data_list([*documents(12, 1, 150), random_document(4200, 8)])
-    assert assert_same_circles(LEVELS[level][0](k=130, max_size=3), SocialEdges(PATTERNS["three"], sparsity=0.3), batch)
+    batch = Batch.from_data_list([*documents(8, 1, 150), random_document(4100, 8)])
+    assert assert_same_circles(LEVELS[level][0](k=70, max_size=3), SocialEdges(PATTERNS["three"]), batch) > 200
 
 
 @levels
