@@ -191,26 +191,11 @@ def divided(arguments: dict[str, Any], among: int) -> dict[str, Any]:
 
 
 def rerank(config: DictConfig, split: Split, model: torch.nn.Module, builder: GraphBuilder, journal: Path) -> Ranked:
-    """Return a split's candidates in the model's order, and the seconds for each document.
-
-    With stored vectors the time is that of re-ranking, without reading the documents once before it.
-    """
+    """Return a split's candidates in the model's order, and the seconds for each document."""
     candidates, options = split.candidates or {}, {"bf16": bf16(config), "journal": journal}
     began, known = time.perf_counter(), sum(map(len, finished_batches(journal).values()))
-    if config.recipe.stored:
-        documents = sorted({document for scores in candidates.values() for document in scores})
-        vectors = journal.with_name(f"{journal.name}-vectors")
-        if not processes.from_first(vectors.exists()):
-            ranking.encode_collection(
-                model, builder, documents, vectors, config.trainer.token_budget, bf16=bf16(config)
-            )
-        began = time.perf_counter()
-        store = ranking.VectorStore(vectors)
-        ordered = ranking.rerank_stored(model, store, builder, split.queries, candidates, **options)
-    else:
-        ordered = ranking.rerank(
-            model, builder, split.queries, candidates, token_budget=config.trainer.token_budget, **options
-        )
+    budget = config.trainer.token_budget
+    ordered = ranking.rerank(model, builder, split.queries, candidates, token_budget=budget, **options)
     seconds, pairs = time.perf_counter() - began, sum(map(len, ordered.values()))
     each = seconds / (pairs - known) if pairs > known else None
     return Ranked.of(split, ordered, list(config.measures), each)

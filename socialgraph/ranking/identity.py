@@ -21,7 +21,7 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """Return in what two descriptions of work differ, a phrase each: ``trainer.seed was 1, is 2``. Same work: ``[]``.
 
     Everything that is kept on the disk is compared by this one function before it is used again: checkpoints, journals,
-    stored vectors, finished runs. A key that is missing equals one whose value is None: an option that is new and
+    finished runs. A key that is missing equals one whose value is None: an option that is new and
     switched off changes nothing.
 
     Args:
