@@ -16,7 +16,7 @@ from lab.task import Task, read_texts
 from lab.unfinished import Training
 from socialgraph import ranking
 from socialgraph.backbone import has_bfloat16
-from socialgraph.data import GraphBuilder, Split, TrainingGroups, WeightCache
+from socialgraph.data import Cache, GraphBuilder, Split, TrainingGroups
 from socialgraph.edges import SocialEdges
 from socialgraph.edges.sampler_laws import checked_edges
 from socialgraph.errors import OptionError, is_own
@@ -76,7 +76,7 @@ class Recipe:
         """Whether it has no model: the candidates are ranked by a retriever's scores."""
         return self.config.recipe.first_stage is not None
 
-    def builder(self, task: Task, cache: WeightCache | None = None) -> GraphBuilder:
+    def builder(self, task: Task, cache: Cache | None = None) -> GraphBuilder:
         """Return what builds its graphs; its models read no edges."""
         config, recipe = self.config, self.config.recipe
         backbone = recipe.model.get("backbone", config.backbone)  # a model may have word pieces of its own

@@ -48,6 +48,7 @@ from socialgraph.data.files import (
     numbered_lines,
     plain_file,
     raw_lines,
+    sha256,
 )
 from socialgraph.data.trec import is_unicode, is_word, read_qrels, read_run
 from socialgraph.errors import InputError, OutputError
@@ -72,7 +73,7 @@ def load_folder(
             file has no candidates. None: no split has any.
         cache: Where the unpacked copy of a gzipped corpus is kept: by default the environment variable
             `SOCIALGRAPH_CACHE`, else `socialgraph` in the user's cache folder. A copy is used again as long as
-            the gzipped file keeps its path, size and time.
+            the gzipped file has the same bytes.
 
     Raises:
         InputError: A file is missing, malformed (with file and line) or lies outside the folder (through a link); a
@@ -145,10 +146,11 @@ class JsonlDocuments(StoredDocuments):
         self._readable = _unpacked(path, cache) if path.suffix == ".gz" else path
         self._rows: dict[str, int] = {}
         self._offsets: npt.NDArray[np.int64]
-        self._index()
+        self._digest = self._index()
 
-    def _index(self) -> None:
-        """Read the whole file once: check each line, learn ids and offsets."""
+    def _index(self) -> str:
+        """Read the whole file once: check each line, learn ids and offsets; return a hash of it."""
+        digest = hashlib.sha256()
         offsets: list[int] = []
         empty: list[str] = []
         offset = 0
@@ -162,6 +164,7 @@ class JsonlDocuments(StoredDocuments):
             self._rows[document.doc_id] = len(offsets)
             offsets.append(offset)
             offset += len(line)
+            digest.update(line)
             if not document.text.strip():
                 empty.append(document.doc_id)
         if not offsets:
@@ -170,6 +173,7 @@ class JsonlDocuments(StoredDocuments):
         if empty:
             message = f"{self.path}: {len(empty)} documents have no text: {first_ids(empty)}"
             warnings.warn(message, stacklevel=4)
+        return digest.hexdigest()
 
     def _lines(self) -> Iterator[tuple[int, bytes]]:
         try:
@@ -204,8 +208,8 @@ class JsonlDocuments(StoredDocuments):
             yield _document(line, f"{self.path}:{number}")
 
     def identity(self) -> str:
-        """Return path, size and time of the file."""
-        return _identity(self.path)
+        """Return a hash of the file."""
+        return self._digest
 
     def __repr__(self) -> str:
         return f"{len(self):,} documents in {self.path.name}"
@@ -327,8 +331,7 @@ def _inside(folder: Path, file: Path) -> Path:
 
 def _unpacked(path: Path, cache: str | os.PathLike[str] | None) -> Path:
     """Return an unpacked copy of a gzipped file in the cache folder; make it if it is not there yet."""
-    key = hashlib.sha256(_identity(path).encode("utf-8", "surrogateescape")).hexdigest()[:16]
-    copy = cache_folder(cache) / "corpus" / f"{path.resolve().parent.name[:40]}-{key}.jsonl"
+    copy = cache_folder(cache) / "corpus" / f"{path.resolve().parent.name[:40]}-{sha256(path)[:16]}.jsonl"
     if copy.exists():
         return copy
     logger.info("unpacking %s into %s", path, copy)
@@ -340,9 +343,3 @@ def _unpacked(path: Path, cache: str | os.PathLike[str] | None) -> Path:
     except OutputError as error:
         raise OutputError(f"{path}: {error}; or set SOCIALGRAPH_CACHE to a folder with room") from None
     return copy
-
-
-def _identity(path: Path) -> str:
-    real = path.resolve()
-    stat = real.stat()
-    return f"{real}\n{stat.st_size}\n{stat.st_mtime_ns}"
