@@ -123,8 +123,9 @@ class GraphBuilder:
 
     def first_stage_score(self, query_id: str, document_id: str) -> float | None:
         """Return what the first stage gave a document, NaN where it is no candidate; None where nobody sees it."""
-        seen = self.first_stage is not None and self._sees_graph()
-        return self.first_stage(query_id, document_id) if seen else None
+        if self.first_stage is None or not self._sees_graph():
+            return None
+        return self.first_stage(query_id, document_id)
 
     def _sees_graph(self) -> bool:
         """Whether a partition reads more of the graph than its edges."""
