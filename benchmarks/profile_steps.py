@@ -2,9 +2,9 @@
 
 torch.profiler over a Socialformer with all four patterns, from ids to the optimizer's step (one group, by default of
 1 + 3 documents) and from ids to scores (as many). A GPU needs more: --documents 64 --bf16 --backbone bert-base-uncased.
-Word pieces come from a cache on disk, nothing else is kept. On a GPU each stage waits for the one before it, and operations
-are listed by their time there. Written as Markdown to benchmarks/results/profile.md, with options profile-bf16.md and
-so on. --trace also writes a trace for chrome://tracing.
+Word pieces come from a cache on disk, nothing else is kept. On a GPU each stage waits for the one before it, and
+operations are listed by their time there. Written as Markdown to benchmarks/results/profile.md, with options
+profile-bf16.md and so on. --trace also writes a trace for chrome://tracing.
 """
 
 from __future__ import annotations

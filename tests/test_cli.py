@@ -102,7 +102,7 @@ def test_the_cache_says_how_large_it_is_and_is_cleared(tmp_path, monkeypatch, ca
     (tmp_path / "collections").mkdir()
     main(["cache"])
     told = capsys.readouterr().out
-    assert re.fullmatch(rf"{tmp_path}/cache.sqlite: 1 entries, 6\d,\d{{3}} of 21,474,836,480 bytes\n", told)
+    assert re.fullmatch(rf"{tmp_path}/cache.sqlite: 1 entries, 6\d,\d{{3}} of 20,000,000,000 bytes\n", told)
     main(["cache", "--clear"])
     assert "0 entries" in capsys.readouterr().out
     assert (tmp_path / "cache.sqlite").stat().st_size < 20_000

@@ -16,7 +16,7 @@ from socialgraph.data.files import cache_folder
 from socialgraph.errors import InputError, OutputError
 
 #: bytes that are kept in memory, and on disk unless SOCIALGRAPH_CACHE_GB says otherwise
-MEMORY, DISK = 1 << 30, 20 << 30
+MEMORY, DISK = 1 << 30, 20 * 10**9
 #: what a row takes beside its value, roughly
 _ROW = 64
 #: bytes of the largest value that SQLite takes; that are written in one transaction; rows that are asked for at once
