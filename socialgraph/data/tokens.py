@@ -112,6 +112,6 @@ class Tokens:
         return [known[key] for key in keys]
 
 
-@lru_cache(maxsize=1 << 16)  # each pair of a batch asks for its query
+@lru_cache(maxsize=1 << 14)  # each pair of a batch asks for its query
 def _query(encoder: Encoder, text: str, length: int) -> Tensor:
     return torch.from_numpy(encoder([text], length)[0].astype(np.int64))
