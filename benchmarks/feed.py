@@ -12,13 +12,12 @@ import tempfile
 import time
 from collections import defaultdict
 from itertools import cycle, islice
-from pathlib import Path
 
 import torch
 from measure import parser, table, write
 from tqdm import tqdm
 
-from socialgraph.data import GraphBuilder, TermStatistics, Tokens, TrainingGroups, WeightCache, load_pydocs
+from socialgraph.data import Cache, GraphBuilder, TermStatistics, Tokens, TrainingGroups, load_pydocs
 from socialgraph.edges import DynamicCentrality, DynamicDistance, SocialEdges, StaticCentrality, StaticDistance
 from socialgraph.nn import Socialformer
 from socialgraph.partition import EdgeCircles, Windows
@@ -43,32 +42,32 @@ def main() -> None:
     collection = retrieve_candidates(load_pydocs(), BM25(), 20)
     folder = tempfile.TemporaryDirectory()
     edges = SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance(), DynamicCentrality("minilm")])
+    kept_pieces = Tokens("minilm", length, cache=Cache(folder.name))
+    ids, seconds = list(collection.documents), {}
+    for what in ("tokenise", "read"):
+        began = time.perf_counter()
+        kept_pieces.documents(ids, collection.documents)
+        seconds[what] = time.perf_counter() - began
     began = time.perf_counter()
-    stored = Tokens.stored(collection.documents, "minilm", length, cache=folder.name)
-    built = time.perf_counter() - began
-    counts = TermStatistics.of(stored, collection.documents)
-    counted = time.perf_counter() - began - built
-    singly = Tokens("minilm", length, cache_size=0)
-    began = time.perf_counter()
-    for document in collection.documents.values():
-        singly.document(document)
-    one_by_one = time.perf_counter() - began
+    counts = TermStatistics.of(kept_pieces, collection.documents)
+    assert counts.size == len(ids)
+    seconds["count"] = time.perf_counter() - began
 
-    def builder(tokens: Tokens, cache: WeightCache) -> GraphBuilder:
+    def builder(tokens: Tokens, cache: Cache) -> GraphBuilder:
         passages, circles = Windows(128), EdgeCircles(k=max(1, length // 128))
         return GraphBuilder(collection.documents, tokens, counts, edges, circles, passages, device=device, cache=cache)
 
-    nothing, kept = WeightCache(size=0), WeightCache()
+    nothing, kept = Cache(size=0), Cache()
     conditions = {
-        "nothing kept": (builder(Tokens("minilm", length, cache_size=0), nothing), 0),
-        "store": (builder(stored, nothing), 0),
-        f"store, {workers} workers": (builder(stored, nothing), workers),
-        "store and weights": (builder(stored, kept), 0),
-        f"store and weights, {workers} workers": (builder(stored, kept), workers),
+        "nothing kept": (builder(Tokens("minilm", length, cache=nothing), nothing), 0),
+        "word pieces": (builder(kept_pieces, nothing), 0),
+        f"word pieces, {workers} workers": (builder(kept_pieces, nothing), workers),
+        "word pieces and weights": (builder(kept_pieces, kept), 0),
+        f"word pieces and weights, {workers} workers": (builder(kept_pieces, kept), workers),
     }
     model = Socialformer.from_backbone("minilm").to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)
-    work = {"training": training(collection), "re-ranking": reranking(collection, stored)}
+    work = {"training": training(collection), "re-ranking": reranking(collection, kept_pieces)}
 
     def step(kind: str, graph: object) -> None:
         model.train(kind == "training")
@@ -119,14 +118,14 @@ def main() -> None:
     print("median ms a batch; in all: the mean of waiting and model")
     table(["kept", *STAGES, "model", "waiting", "in all", "share"], rows)
     characters = sum(len(document.full_text) for document in collection.documents.values())
-    store = {
-        "documents": len(stored.store), "characters": characters, "bytes": size(Path(folder.name)),
-        "build seconds": built, "count seconds": counted, "one by one seconds": one_by_one,
+    cache = {
+        "documents": len(ids), "characters": characters, "bytes": kept_pieces.cache.used(),
+        **{f"{what} seconds": value for what, value in seconds.items()},
     }  # fmt: skip
-    print(f"\nstore: {store}")
+    print(f"\ncache: {cache}")
     folder.cleanup()
     about = {"length": length, "passes": PASSES, "batches": BATCHES, "token budget": BUDGET}
-    write("feed", {"milliseconds": result, "store": store, **about})
+    write("feed", {"milliseconds": result, "cache": cache, **about})
 
 
 def training(collection):
@@ -150,7 +149,7 @@ def reranking(collection, tokens):
 def watched(builder):
     """Note how long each stage of a builder takes; return the notes, and what ends it."""
     stages = {stage: [] for stage in STAGES}
-    read, draw, weights = builder.read, builder.draw, builder.cache.weights
+    read, draw, weighed = builder.read, builder.draw, builder.weighed
 
     def noted(stage, function):
         def call(*arguments):
@@ -170,17 +169,12 @@ def watched(builder):
         return graph
 
     builder.read, builder.draw = noted("texts", read), drawn
-    builder.cache.weights = noted("dynamic centrality", weights)
+    builder.weighed = noted("dynamic centrality", weighed)
 
     def restore():
-        del builder.read, builder.draw, builder.cache.weights
+        del builder.read, builder.draw, builder.weighed
 
     return stages, restore
-
-
-def size(folder: Path) -> int:
-    """Return the bytes of all files in a folder."""
-    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 
 torch.profiler over a Socialformer with all four patterns, from ids to the optimizer's step (one group, by default of
 1 + 3 documents) and from ids to scores (as many). A GPU needs more: --documents 64 --bf16 --backbone bert-base-uncased.
-Texts come from the token store, nothing else is kept. On a GPU each stage waits for the one before it, and operations
-are listed by their time there. Written as Markdown to benchmarks/results/profile.md, with options profile-bf16.md and
-so on. --trace also writes a trace for chrome://tracing.
+Word pieces come from a cache on disk, nothing else is kept. On a GPU each stage waits for the one before it, and
+operations are listed by their time there. Written as Markdown to benchmarks/results/profile.md, with options
+profile-bf16.md and so on. --trace also writes a trace for chrome://tracing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from measure import RESULTS, device, parser
 from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile, record_function
 
-from socialgraph.data import GraphBuilder, TermStatistics, Tokens, WeightCache, load_pydocs
+from socialgraph.data import Cache, GraphBuilder, TermStatistics, Tokens, load_pydocs
 from socialgraph.edges import DynamicCentrality, DynamicDistance, SocialEdges, StaticCentrality, StaticDistance
 from socialgraph.nn import Socialformer
 from socialgraph.partition import EdgeCircles, Windows
@@ -42,7 +42,7 @@ def main() -> None:
     where = device()
     collection = load_pydocs()
     folder = tempfile.TemporaryDirectory()
-    tokens = Tokens.stored(collection.documents, args.backbone, args.length, cache=folder.name)
+    tokens = Tokens(args.backbone, args.length, cache=Cache(folder.name))
     counts = TermStatistics.of(tokens, collection.documents)
     lengths = tokens.lengths(list(collection.documents), collection.documents)
     long = [name for name, length in zip(collection.documents, lengths, strict=True) if length == args.length]
@@ -53,7 +53,7 @@ def main() -> None:
     edges = SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance(), bert])
     builder = GraphBuilder(
         collection.documents, tokens, counts, edges, EdgeCircles(k=max(1, args.length // 128)), Windows(128),
-        device=where, cache=WeightCache(size=0),
+        device=where, cache=Cache(size=0),
     )  # fmt: skip
     weights = bert.weights
     bert.weights = staged("dynamic centrality", weights)  # type: ignore[method-assign]

@@ -27,7 +27,7 @@ from sentence_transformers import CrossEncoder
 from transformers import BigBirdConfig, BigBirdModel, LongformerConfig, LongformerModel
 
 from socialgraph.backbone import load_bert, load_tokenizer, locate
-from socialgraph.data import Collection, GraphBuilder, TermStatistics, Tokens, WeightCache, load_folder, load_pydocs
+from socialgraph.data import Cache, Collection, GraphBuilder, TermStatistics, Tokens, load_folder, load_pydocs
 from socialgraph.nn import circle_sequences
 from socialgraph.ranking import rerank
 from socialgraph.recipes.build import Parts, build
@@ -109,9 +109,9 @@ def recipe_of(name: str) -> Any:
 
 def builder_of(recipe: Any, collection: Collection) -> GraphBuilder:
     """Return what builds a recipe's graphs from text; nothing is kept between calls."""
-    tokens = Tokens("minilm", recipe["document_length"], cache_size=1)
+    tokens = Tokens("minilm", recipe["document_length"], cache=Cache(size=0))
     counts = TermStatistics(torch.ones(tokens.vocab_size, dtype=torch.long), 100)  # any counts take the same time
-    return Parts.of(recipe).builder(collection.documents, tokens, counts, cache=WeightCache(0), device=WHERE)
+    return Parts.of(recipe).builder(collection.documents, tokens, counts, cache=Cache(size=0), device=WHERE)
 
 
 def ours(

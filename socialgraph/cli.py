@@ -9,6 +9,7 @@ import argparse
 import io
 import re
 import runpy
+import shutil
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -111,6 +112,10 @@ def parser() -> argparse.ArgumentParser:
             description="Draw a document's social graph for a query and write it as one HTML page: the text with its "
             "circles, every word's friends, statistics, and what each circle is worth to a model.")
     )  # fmt: skip
+    cache = commands.add_parser("cache", help="say where word pieces and weights are kept, or forget them",
+        description="Say where word pieces and weights are kept for the next time, and how large that is.")  # fmt: skip
+    cache.add_argument("--clear", action="store_true", help="forget them, and the unpacked copies of packed corpora")
+    cache.set_defaults(run=_cache)
     for name, text in EXPERIMENTS.items():
         commands.add_parser(name, help=text, add_help=False)  # main() starts it: its options are not read here
     return result
@@ -225,6 +230,17 @@ def _inspect(options: argparse.Namespace) -> None:
         import webbrowser
 
         webbrowser.open(path.as_uri())
+
+
+def _cache(options: argparse.Namespace) -> None:
+    from socialgraph.data.cache import Cache
+    from socialgraph.data.files import cache_folder
+
+    cache = Cache.on_disk()
+    if options.clear:
+        cache.clear()
+        shutil.rmtree(cache_folder() / "corpus", ignore_errors=True)
+    print(shown(repr(cache)))
 
 
 def _experiment(name: str, arguments: Sequence[str]) -> None:

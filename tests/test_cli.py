@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -13,6 +14,7 @@ from commands import write_tales
 import socialgraph
 from socialgraph import Ranker
 from socialgraph.cli import EXPERIMENTS, main, parser, texts_of
+from socialgraph.data import Cache
 from socialgraph.errors import no_scripting_warning
 
 TEXTS = {"a.txt": "w1 w2 w3", "b.txt": "w4 w5\nw6", "c.txt": "w7"}
@@ -100,7 +102,7 @@ def test_help_lists_every_option(capsys):
     main([])
     assert "socialgraph rank --query" in capsys.readouterr().out
     (commands,) = (action.choices for action in parser()._actions if action.choices)
-    assert set(commands) == {"rank", "inspect", "run", "compare", "data"}
+    assert set(commands) == {"rank", "inspect", "cache", "run", "compare", "data"}
     for name, command in commands.items():
         if name in EXPERIMENTS:  # tests/test_wheel.py: they explain themselves
             continue
@@ -111,9 +113,24 @@ def test_help_lists_every_option(capsys):
         for action in command._actions:
             assert all(option in told for option in action.option_strings)
             assert action.help
-        assert told.count(f"socialgraph {name} --query") >= 3
+        assert told.count(f"socialgraph {name} --query") >= 3 or name == "cache"
     main(["--version"])
     assert capsys.readouterr().out.strip() == socialgraph.__version__
+
+
+def test_the_cache_says_how_large_it_is_and_is_cleared(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("SOCIALGRAPH_CACHE", str(tmp_path))
+    Cache.on_disk().put({b"key": bytes(50_000)})
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "unpacked.jsonl").write_text("{}")
+    (tmp_path / "collections").mkdir()
+    main(["cache"])
+    told = capsys.readouterr().out
+    assert re.fullmatch(rf"{tmp_path}/cache.sqlite: 1 entries, 6\d,\d{{3}} of 20,000,000,000 bytes\n", told)
+    main(["cache", "--clear"])
+    assert "0 entries" in capsys.readouterr().out
+    assert (tmp_path / "cache.sqlite").stat().st_size < 20_000
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cache.sqlite", "collections"]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from tqdm import tqdm
 from lab.plan import Run
 from lab.recipe import Recipe
 from lab.task import task_of
-from socialgraph.data import GraphBuilder, Split, WeightCache
+from socialgraph.data import Cache, GraphBuilder, Split
 from socialgraph.data.batches import batches
 from socialgraph.data.collection import hash_fraction
 from socialgraph.edges import SocialEdges
@@ -63,7 +63,7 @@ def pairs_of(split: Split) -> list[Pair]:
 
 def graph_seconds(builder: GraphBuilder, pairs: Sequence[Pair], token_budget: int) -> float:
     """Return the seconds for each graph, in batches as in re-ranking, nothing known of the pairs before."""
-    cache, builder.cache = builder.cache, WeightCache()
+    cache, builder.cache = builder.cache, Cache()
     spent: dict[str, float] = {}
     for part in in_batches(builder, pairs, token_budget):
         with timed(spent, "graph"):

@@ -29,7 +29,7 @@ from lab.recipe import Recipe, check_own_classes, check_training, device, rerank
 from lab.store import Store
 from lab.task import Task, made, rank_by_first_stage, task_of
 from lab.unfinished import Unfinished, locked
-from socialgraph.data import TrainingGroups, WeightCache
+from socialgraph.data import Cache, TrainingGroups
 from socialgraph.data.files import file_name
 from socialgraph.errors import OutputError, counted
 from socialgraph.ranking import Retriever, processes
@@ -175,7 +175,7 @@ def train_and_rank(run: Run, recipe: Recipe, task: Task, unfinished: Unfinished)
     config = run.config
     processes.count()  # under torchrun this gives each process its GPU
     memory = PeakMemory()
-    builder = recipe.builder(task, WeightCache(folder=run.weights) if run.weights else None)
+    builder = recipe.builder(task, Cache(run.weights) if run.weights else None)
     set_seed(config.seed)
     model = recipe.model().to(device())
     if config.trainer.compile:

@@ -18,7 +18,7 @@ from lab.files import write_figure, write_json
 from lab.plan import composed
 from lab.store import Store, versions
 from lab.task import made, read_texts, test_split, whole_texts
-from socialgraph.data import Collection, GraphBuilder, TermStatistics, Tokens, WeightCache
+from socialgraph.data import Cache, Collection, GraphBuilder, TermStatistics, Tokens
 from socialgraph.data.collection import hash_fraction
 from socialgraph.data.files import file_name
 from socialgraph.edges import SocialEdges
@@ -72,7 +72,7 @@ def draw_figure5(chosen: argparse.Namespace) -> Drawn:
     given = made(config.edges, "edges", SocialEdges)
     collection, tokens, statistics = read(config)
     pairs = relevant_pairs(collection, config, tokens)[: chosen.documents]
-    cache = WeightCache()  # BERT reads each pair once
+    cache = Cache()  # BERT reads each pair once
     sizes: dict[str, dict[float, list[list[int]]]] = {name: {} for name in partitions}
     total = len(partitions) * len(chosen.sparsity) * len(pairs)
     with tqdm(total=total, desc="circles", unit="document", disable=None) as bar:

@@ -16,7 +16,7 @@ from lab.task import Task, read_texts
 from lab.unfinished import Training
 from socialgraph import ranking
 from socialgraph.backbone import has_bfloat16
-from socialgraph.data import GraphBuilder, Split, TrainingGroups, WeightCache
+from socialgraph.data import Cache, GraphBuilder, Split, TrainingGroups
 from socialgraph.edges import SocialEdges
 from socialgraph.edges.sampler_laws import checked_edges
 from socialgraph.errors import OptionError, is_own
@@ -76,7 +76,7 @@ class Recipe:
         """Whether it has no model: the candidates are ranked by a retriever's scores."""
         return self.config.recipe.first_stage is not None
 
-    def builder(self, task: Task, cache: WeightCache | None = None) -> GraphBuilder:
+    def builder(self, task: Task, cache: Cache | None = None) -> GraphBuilder:
         """Return what builds its graphs; its models read no edges."""
         config, recipe = self.config, self.config.recipe
         backbone = recipe.model.get("backbone", config.backbone)  # a model may have word pieces of its own
@@ -191,26 +191,11 @@ def divided(arguments: dict[str, Any], among: int) -> dict[str, Any]:
 
 
 def rerank(config: DictConfig, split: Split, model: torch.nn.Module, builder: GraphBuilder, journal: Path) -> Ranked:
-    """Return a split's candidates in the model's order, and the seconds for each document.
-
-    With stored vectors the time is that of re-ranking, without reading the documents once before it.
-    """
+    """Return a split's candidates in the model's order, and the seconds for each document."""
     candidates, options = split.candidates or {}, {"bf16": bf16(config), "journal": journal}
     began, known = time.perf_counter(), sum(map(len, finished_batches(journal).values()))
-    if config.recipe.stored:
-        documents = sorted({document for scores in candidates.values() for document in scores})
-        vectors = journal.with_name(f"{journal.name}-vectors")
-        if not processes.from_first(vectors.exists()):
-            ranking.encode_collection(
-                model, builder, documents, vectors, config.trainer.token_budget, bf16=bf16(config)
-            )
-        began = time.perf_counter()
-        store = ranking.VectorStore(vectors)
-        ordered = ranking.rerank_stored(model, store, builder, split.queries, candidates, **options)
-    else:
-        ordered = ranking.rerank(
-            model, builder, split.queries, candidates, token_budget=config.trainer.token_budget, **options
-        )
+    budget = config.trainer.token_budget
+    ordered = ranking.rerank(model, builder, split.queries, candidates, token_budget=budget, **options)
     seconds, pairs = time.perf_counter() - began, sum(map(len, ordered.values()))
     each = seconds / (pairs - known) if pairs > known else None
     return Ranked.of(split, ordered, list(config.measures), each)

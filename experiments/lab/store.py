@@ -64,6 +64,7 @@ class Store:
             value = self.read(name)
         except InputError as error:
             return None, str(error)
+        value["config"].get("recipe", {}).pop("stored", None)  # of rows made when vectors could be stored
         if changed := differences(value["config"], identity):
             return None, f"changed: {', '.join(changed)}"
         return value, "finished"

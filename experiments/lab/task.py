@@ -12,7 +12,7 @@ from typing import TypeVar
 from omegaconf import DictConfig, OmegaConf
 
 from socialgraph import ranking
-from socialgraph.data import Collection, Split, TermStatistics, Tokens, read_run
+from socialgraph.data import Cache, Collection, Split, TermStatistics, Tokens, read_run
 from socialgraph.data.collection import Run as Ranking
 from socialgraph.data.collection import first_ids, hash_fraction, ranked
 from socialgraph.data.evidence import Evidence, evidence_of
@@ -134,14 +134,14 @@ def read_texts(
     collection: Collection, backbone: str, document_length: int, query_length: int
 ) -> tuple[Tokens, TermStatistics]:  # fmt: skip
     """Return the word pieces of all texts and their statistics; each combination is read once."""
-    tokens = Tokens.stored(collection.documents, backbone, document_length, query_length)
+    tokens = Tokens(backbone, document_length, query_length, Cache.on_disk())
     return tokens, TermStatistics.of(tokens, collection.documents)
 
 
 @cache
 def whole_texts(collection: Collection, backbone: str) -> Tokens:
     """Return the word pieces of whole documents, however much of them is read; each backbone's once."""
-    return Tokens.stored(collection.documents, backbone, 1 << 30)
+    return Tokens(backbone, 1 << 30, cache=Cache.on_disk())
 
 
 def made(config: DictConfig, option: str, kind: type[T]) -> T:

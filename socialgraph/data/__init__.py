@@ -1,6 +1,7 @@
 """What is ranked: collections, document graphs, batches and training groups."""
 
 from socialgraph.data.builder import GraphBuilder
+from socialgraph.data.cache import Cache
 from socialgraph.data.circles import compose
 from socialgraph.data.collection import Collection, Document, Split
 from socialgraph.data.folder import load_folder
@@ -14,12 +15,11 @@ from socialgraph.data.passage_bm25 import PassageBM25
 from socialgraph.data.passage_sample import PassageSample
 from socialgraph.data.pydocs import load_pydocs
 from socialgraph.data.statistics import TermStatistics
-from socialgraph.data.token_store import TokenStore
 from socialgraph.data.tokens import Tokens
 from socialgraph.data.trec import read_qrels, read_run, write_qrels, write_run
-from socialgraph.data.weight_cache import WeightCache
 
 __all__ = [
+    "Cache",
     "Collection",
     "Document",
     "DocumentGraph",
@@ -31,10 +31,8 @@ __all__ = [
     "PassageSample",
     "Split",
     "TermStatistics",
-    "TokenStore",
     "Tokens",
     "TrainingGroups",
-    "WeightCache",
     "compose",
     "document_graph",
     "load_folder",

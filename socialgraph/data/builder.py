@@ -11,12 +11,13 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch_geometric.data import Batch
 
+from socialgraph.data.cache import Cache
 from socialgraph.data.circles import side_by_side
 from socialgraph.data.collection import Document
 from socialgraph.data.graph import DocumentGraph, connect, document_graph, gather, rate, weigh
 from socialgraph.data.statistics import TermStatistics
 from socialgraph.data.tokens import Tokens
-from socialgraph.data.weight_cache import WeightCache
+from socialgraph.data.weights import cached_weights
 from socialgraph.edges import Centrality, EdgeSampler, SocialEdges, SparseEdges, draw_key
 from socialgraph.edges.layout import document_name
 from socialgraph.edges.sampler_laws import checked_edges
@@ -31,7 +32,8 @@ class GraphBuilder:
     Args:
         documents: the collection's documents by id.
         tokens: texts to word pieces.
-        statistics: for the tf-idf weights, and for patterns that ask for more; a batch has them while it is drawn.
+        statistics: for the tf-idf weights, and for patterns that ask for more; a batch has them while it is drawn. They
+            are read where there are edges, a relevance, or a partition that sees the graph.
         edges: draws the graph; None where nobody reads it.
         circles: gathers friend circles; None for passages only.
         passages: cuts the passages; None for friend circles only.
@@ -68,7 +70,7 @@ class GraphBuilder:
         keep_edges: bool = False,
         seed: int = 0,
         device: torch.device | str = "cpu",
-        cache: WeightCache | None = None,
+        cache: Cache | None = None,
         first_stage: Callable[[str, str], float] | None = None,
         check: bool = True,
     ) -> None:
@@ -94,16 +96,20 @@ class GraphBuilder:
         self.keep_edges = keep_edges
         self.seed = seed
         self.device = torch.device(device)
-        self.cache = WeightCache() if cache is None else cache
+        self.cache = Cache() if cache is None else cache
         self.first_stage = first_stage
         self.check = check
+        #: whether anything reads the collection's statistics; the model of passages alone does not
+        self.reads_statistics = edges is not None or relevance is not None or self._sees_graph()
+        if self.reads_statistics:
+            _ = statistics.size  # counted here, once, and not by each worker
 
     def _graph(self, query_id: str, query: str, document_id: str, input_ids: Tensor) -> DocumentGraph:
         query_ids = self.tokens.query(query)
         if query_ids.numel() == 0:
             raise InputError(f"query {query_id!r} has no word piece: {query!r}")
         key = draw_key(self.seed, query_ids, input_ids)
-        weights = {"tfidf": self.statistics.tfidf(input_ids)}
+        weights = {"tfidf": self.statistics.tfidf(input_ids)} if self.reads_statistics else {}
         if (score := self.first_stage_score(query_id, document_id)) is not None:
             weights["first_stage_score"] = torch.tensor([score], dtype=torch.float64)
         if self.joint:
@@ -117,8 +123,13 @@ class GraphBuilder:
 
     def first_stage_score(self, query_id: str, document_id: str) -> float | None:
         """Return what the first stage gave a document, NaN where it is no candidate; None where nobody sees it."""
-        seen = any(one is not None and one.sees_graph for one in (self.circles, self.passages))
-        return self.first_stage(query_id, document_id) if self.first_stage is not None and seen else None
+        if self.first_stage is None or not self._sees_graph():
+            return None
+        return self.first_stage(query_id, document_id)
+
+    def _sees_graph(self) -> bool:
+        """Whether a partition reads more of the graph than its edges."""
+        return any(one is not None and one.sees_graph for one in (self.circles, self.passages))
 
     def __call__(self, pairs: Sequence[tuple[str, str, str]]) -> Batch:
         """Return the batch of graphs of ``(query id, query text, document id)``, ready for a model.
@@ -186,8 +197,10 @@ class GraphBuilder:
             for pattern in self.edges.patterns.values() if self.edges is not None else ():
                 if isinstance(pattern, Centrality):
                     with blaming(pattern, "the batch"):
-                        kept = self.cache.weights(pattern, batch) if pattern.costly else pattern.weights(batch)
-                    weigh(batch, pattern.name, kept)
+                        weights = (
+                            cached_weights(pattern, batch, self.cache) if pattern.costly else pattern.weights(batch)
+                        )
+                    weigh(batch, pattern.name, weights)
             if isinstance(self.edges, SparseEdges):
                 weigh(batch, "hub_mask", self.edges.hubs(batch))
         return batch

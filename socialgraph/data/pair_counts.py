@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 
 import torch
 from torch import Tensor
-
-from socialgraph.data.kept import kept
 
 #: word pieces whose neighbours are counted at once
 _AT_ONCE = 1 << 20
@@ -54,20 +51,6 @@ class PairCounts:
         count = torch.where(key // vocab_size == key % vocab_size, 2 * count, count)
         kept = count >= least
         return cls(key[kept], count[kept], frequency)
-
-    @classmethod
-    def kept(cls, file: Path | None, counted: Callable[[], PairCounts]) -> PairCounts:
-        """Return what a file holds; where there is none, count and write it. None: count.
-
-        Raises:
-            InputError: the file is damaged.
-        """
-
-        def count() -> list[Tensor]:
-            counts = counted()
-            return [counts.key, counts.count, counts.frequency]
-
-        return counted() if file is None else cls(*kept(file, ("key", "count", "frequency"), count))
 
     def __call__(self, s: Tensor, t: Tensor) -> Tensor:
         """Return n(s, t) for word pieces that broadcast; 0 for pairs that are not kept."""

@@ -47,7 +47,7 @@ class Centrality(Pattern):
     A subclass implements :meth:`weights`.
     """
 
-    #: whether weights cost so much that they are worth keeping, see :class:`socialgraph.data.WeightCache`
+    #: whether weights cost so much that they are worth keeping, see :func:`socialgraph.data.weights.cached_weights`
     costly = False
 
     def weights(self, graph: Data) -> Tensor:

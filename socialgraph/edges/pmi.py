@@ -27,7 +27,7 @@ class Pmi(Pattern):
     a document as a graph: Liang Yao, Chengsheng Mao and Yuan Luo, "Graph Convolutional Networks for Text
     Classification", AAAI 2019.
 
-    The collection is counted once, when the first graph is drawn; beside a token store the counts are kept. A document
+    The collection is counted once, when the first graph is drawn; with a cache on disk the counts are kept. A document
     of u different word pieces costs u^2 look-ups.
 
     Args:

@@ -11,12 +11,12 @@ from typing import Any, cast
 from socialgraph import nn
 from socialgraph.backbone import READER
 from socialgraph.data import (
+    Cache,
     Collection,
     Document,
     GraphBuilder,
     TermStatistics,
     Tokens,
-    WeightCache,
     load_folder,
     load_irds,
     load_pydocs,
@@ -48,12 +48,11 @@ def write(options: argparse.Namespace) -> Path:
     print(f"reading {options.collection} ...", file=sys.stderr, flush=True)
     texts = collection(options.collection)
     document = mine or one_document(texts, options.document)
-    tokens = Tokens.stored(texts.documents, backbone, options.length)
+    tokens = Tokens(backbone, options.length, cache=Cache.on_disk())
     statistics = TermStatistics.of(tokens, texts.documents)
-    tokens.store = None  # the document is read as it is now, under whatever id
     name, same = as_document(document)  # named by what it says, as Ranker does: the coins depend on it
     print(f"drawing {shown(document.doc_id)} ...", file=sys.stderr, flush=True)
-    cache, views = WeightCache(), []
+    cache, views = Cache(), []
     for called, one in circles.items():
         passages, more = Windows(options.window), {"seed": options.seed, "cache": cache}
         builder = GraphBuilder({name: same}, tokens, statistics, drawn[called], one, passages, keep_edges=True, **more)

@@ -1,4 +1,4 @@
-"""Bi-encoders: query and passages go through BERT apart, so that documents can be read once and stored."""
+"""Bi-encoders: query and passages go through BERT apart and meet as vectors only."""
 
 from __future__ import annotations
 
@@ -49,9 +49,8 @@ class PassageVectors:
 class BiEncoder(BertRanker):
     """Base of the models whose query and passages meet as vectors only.
 
-    :meth:`encode` knows nothing of queries, so its vectors can be stored, see
-    :func:`~socialgraph.ranking.encode_collection`. A subclass implements :meth:`encode_queries`, :meth:`encode` and
-    :meth:`match`, and sets ``token_size`` (and ``cls_size``). Its arguments are those of
+    :meth:`encode` knows nothing of queries, so who keeps its vectors can :meth:`match` them with any query. A
+    subclass implements :meth:`encode_queries`, :meth:`encode` and :meth:`match`. Its arguments are those of
     :class:`~socialgraph.nn.BertRanker`.
     """
 
@@ -59,10 +58,6 @@ class BiEncoder(BertRanker):
     segments = 1
     #: whether :meth:`match` reads the passages' relevance by BM25
     reads_relevance = False
-    #: D, width of a token's vector
-    token_size: int
-    #: F, width of a [CLS]'s vector; most models have none
-    cls_size = 0
 
     @classmethod
     def backbone_options(cls, backbone: str) -> dict[str, Any]:

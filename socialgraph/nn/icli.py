@@ -56,8 +56,7 @@ class ICLI(LateInteraction):
             raise OptionError(f"passages must be at least 1, got {passages}")
         self.select = select
         self.reads_relevance = select == "bm25"
-        self.cls_size = self.token_size
-        self.cls_vector = vector_layer(self.hidden_size, self.cls_size)
+        self.cls_vector = vector_layer(self.hidden_size, self.token_vector.out_features)
         self.place_weight = torch.nn.Parameter(torch.full((passages,), 1 / passages))
         self.sigma = torch.nn.Parameter(torch.ones(2))
 

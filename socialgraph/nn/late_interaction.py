@@ -94,7 +94,6 @@ class LateInteraction(BiEncoder):
         self.document_marker = document_marker
         self.register_buffer("punctuation", torch.tensor(punctuation or [], dtype=torch.long), persistent=False)
         self.token_vector = vector_layer(self.hidden_size, size)
-        self.token_size = size
 
     @classmethod
     def backbone_options(cls, backbone: str) -> dict[str, Any]:

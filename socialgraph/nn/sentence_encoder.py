@@ -54,7 +54,6 @@ class SentenceEncoder(BiEncoder):
         check_choice("readout", readout, READOUTS)
         self.pooling = pooling
         self.readout = readout
-        self.token_size = self.hidden_size
 
     @classmethod
     def backbone_options(cls, backbone: str) -> dict[str, Any]:

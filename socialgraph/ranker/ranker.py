@@ -14,7 +14,7 @@ import torch
 
 from socialgraph import ranking
 from socialgraph.backbone import READER
-from socialgraph.data import Collection, Document, GraphBuilder, TermStatistics, Tokens, WeightCache
+from socialgraph.data import Cache, Collection, Document, GraphBuilder, TermStatistics, Tokens
 from socialgraph.data.graph import DocumentGraph
 from socialgraph.data.texts import Text, Texts, as_document, as_documents, as_queries
 from socialgraph.edges import StaticCentrality
@@ -68,8 +68,8 @@ class Ranker:
         self.tokens = tokens
         self.statistics = statistics or TermStatistics(torch.zeros(tokens.vocab_size, dtype=torch.long), 0)
         self.history = history or {}
-        self.cache = WeightCache()
-        self._read: WeakKeyDictionary[Collection, tuple[Tokens, TermStatistics]] = WeakKeyDictionary()
+        self.cache = Cache()
+        self._read: WeakKeyDictionary[Collection, TermStatistics] = WeakKeyDictionary()
         self.to("cuda" if torch.cuda.is_available() else "cpu")
 
     def __getstate__(self) -> dict[str, Any]:
@@ -230,11 +230,10 @@ class Ranker:
         """Return what builds graphs of these documents; those of a collection by its own document frequencies."""
         first_stage = documents.first_stage_score if isinstance(documents, Collection) else None
         if isinstance(documents, Collection):
-            tokens, statistics = self.read(documents)
-            documents = documents.documents
+            statistics, documents = self.read(documents), documents.documents
         else:
-            tokens, statistics = self.tokens.anew(), self.statistics
-            if statistics.size == 0 and self._asks_statistics():
+            statistics = self.statistics
+            if self._asks_statistics() and statistics.size == 0:
                 warnings.warn(
                     f"{self.recipe['name']} weighs words by their document frequencies and has none yet, so all weigh "
                     "the same: call ranker.count(texts), or fit",
@@ -243,13 +242,12 @@ class Ranker:
         options: dict[str, Any] = {"seed": self.recipe["seed"], "device": self.device, "cache": self.cache}
         options["first_stage"] = first_stage
         keep = keep_edges and self.parts.edges is not None
-        return self.parts.builder(documents, tokens, statistics, keep_edges=keep, **options)
+        return self.parts.builder(documents, self.tokens, statistics, keep_edges=keep, **options)
 
-    def read(self, collection: Collection) -> tuple[Tokens, TermStatistics]:
-        """Return word pieces and statistics of a collection; it is read once."""
+    def read(self, collection: Collection) -> TermStatistics:
+        """Return the statistics of a collection; it is read once, if anything asks for them."""
         if collection not in self._read:
-            tokens = self.tokens.anew()
-            self._read[collection] = tokens, TermStatistics.of(tokens, collection.documents)
+            self._read[collection] = TermStatistics.of(self.tokens, collection.documents)
         return self._read[collection]
 
     def _asks_statistics(self) -> bool:
@@ -260,9 +258,9 @@ class Ranker:
     def count(self, texts: Texts) -> Self:
         """Take the document frequencies of these texts, for all texts that belong to no collection."""
         if isinstance(texts, Collection):
-            self.statistics = self.read(texts)[1]
+            self.statistics = self.read(texts)
         else:
-            self.statistics = TermStatistics.of(self.tokens.anew(), as_documents(texts)[1])
+            self.statistics = TermStatistics.of(self.tokens, as_documents(texts)[1])
         return self
 
     def fit(

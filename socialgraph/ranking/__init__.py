@@ -19,9 +19,6 @@ from socialgraph.ranking.training.losses import (
     pairwise_hinge,
     ranknet,
 )
-from socialgraph.ranking.vectors.encode import encode_collection
-from socialgraph.ranking.vectors.rerank_stored import rerank_stored
-from socialgraph.ranking.vectors.vector_store import VectorStore
 
 if TYPE_CHECKING:
     from socialgraph.ranking.training.dev import Dev
@@ -37,11 +34,9 @@ __all__ = [
     "RankingTrainer",
     "Retriever",
     "TTest",
-    "VectorStore",
     "binary_cross_entropy",
     "choose_weight",
     "differences",
-    "encode_collection",
     "evaluate",
     "holm",
     "interpolate",
@@ -51,7 +46,6 @@ __all__ = [
     "pairwise_hinge",
     "ranknet",
     "rerank",
-    "rerank_stored",
     "retrieve_candidates",
     "train",
 ]

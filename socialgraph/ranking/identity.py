@@ -21,7 +21,7 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """Return in what two descriptions of work differ, a phrase each: ``trainer.seed was 1, is 2``. Same work: ``[]``.
 
     Everything that is kept on the disk is compared by this one function before it is used again: checkpoints, journals,
-    stored vectors, finished runs. A key that is missing equals one whose value is None: an option that is new and
+    finished runs. A key that is missing equals one whose value is None: an option that is new and
     switched off changes nothing.
 
     Args:
@@ -70,12 +70,12 @@ def identity_of(model: torch.nn.Module) -> dict[str, Any]:
 
 def graphs_of(builder: GraphBuilder) -> dict[str, Any]:
     """Return what a builder's graphs depend on beside ids and texts."""
-    frequency = builder.statistics.document_frequency
+    statistics = builder.statistics if builder.reads_statistics else None
     parts = {name: getattr(builder, name) for name in ("edges", "circles", "passages", "relevance")}
     return {
         **{name: repr(part) for name, part in parts.items()},
         "patterns": weights_digest(*(part for part in parts.values() if isinstance(part, torch.nn.Module))),
-        "statistics": digest([builder.statistics.size, frequency.tolist()]),
+        "statistics": statistics and digest([statistics.size, statistics.document_frequency.tolist()]),
         "seed": builder.seed,
         "joint": builder.joint,
         "document_length": builder.tokens.max_document_length,

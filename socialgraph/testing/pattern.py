@@ -147,7 +147,7 @@ def global_random_numbers_stay_as_they_are(pattern: Pattern, graph: Data) -> str
 def a_batch_is_its_documents_alone(pattern: Pattern, graph: Data) -> str | None:
     """A document has the same P alone and in a batch, to the last bit.
 
-    Costly weights are computed once and then kept with the pair, see :class:`socialgraph.data.WeightCache`; these may
+    Costly weights are computed once and then kept with the pair, see :class:`socialgraph.data.Cache`; these may
     differ in the last digits.
     """
     if not isinstance(graph, Batch):

@@ -90,6 +90,26 @@ def test_a_packed_corpus_is_unpacked_once_and_again_when_it_changes(folder, cach
     assert load_folder(folder).documents["d1"].text == "new"
 
 
+@pytest.mark.parametrize("packed", [False, True])
+def test_other_text_of_the_same_size_and_time_is_another_corpus(folder, packed):
+    file = folder / ("corpus.jsonl.gz" if packed else "corpus.jsonl")
+
+    def write(text):
+        raw = json.dumps({"doc_id": "d1", "text": text}).encode() + b"\n"
+        file.write_bytes(gzip.compress(raw, compresslevel=0, mtime=0) if packed else raw)
+        os.utime(file, (1_000_000, 1_000_000))
+        return load_folder(folder, candidates=None).documents
+
+    (folder / "corpus.jsonl").unlink()
+    (folder / "qrels.dev.txt").unlink()
+    old = write("one text")
+    size = file.stat().st_size
+    new = write("new text")
+    assert file.stat().st_size == size
+    assert new["d1"].text == "new text"
+    assert new.identity() != old.identity()
+
+
 def test_candidates_are_read_when_asked_for(folder):
     (folder / "run.bm25.dev.txt").write_text("no run\n")
     loaded = load_folder(folder)

@@ -7,8 +7,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from socialgraph.data import Document, PairCounts, TermStatistics, Tokens
-from socialgraph.errors import InputError, OptionError
+from socialgraph.data import Cache, Document, PairCounts, TermStatistics, Tokens
+from socialgraph.errors import OptionError
 
 COPIES = {"one": Document("one", "copy a file copy a file"), "two": Document("two", "copy a tree")}
 TEXTS = st.lists(st.lists(st.integers(0, 6), max_size=12), max_size=6)
@@ -57,16 +57,12 @@ def test_a_collection_is_counted_once_as_far_as_it_is_read():
     assert statistics.pairs(window=1, least=1) is counts
 
 
-def test_counts_of_a_store_are_kept_beside_it(tmp_path):
-    first, again = (TermStatistics.of(Tokens.stored(COPIES, cache=tmp_path), COPIES) for _ in range(2))
+def test_counts_are_kept_on_disk(tmp_path):
+    first, again = (TermStatistics.of(Tokens(cache=Cache(tmp_path)), COPIES) for _ in range(2))
     counts = first.pairs(window=2, least=1)
     again.texts = None  # nothing to count
     for name in ("key", "count", "frequency"):
         assert torch.equal(getattr(again.pairs(window=2, least=1), name), getattr(counts, name))
-    (file,) = tmp_path.rglob("window-*.safetensors")
-    file.write_bytes(b"torn")
-    with pytest.raises(InputError, match="cannot be read, delete it"):
-        TermStatistics.of(Tokens.stored(COPIES, cache=tmp_path), COPIES).pairs(window=2, least=1)
 
 
 def test_texts_that_are_gone_are_missed():

@@ -110,6 +110,19 @@ def test_predict_scores_pairs_in_their_order(tales):
     assert one.predict(pairs, convert_to_numpy=False) == scores.tolist()
 
 
+@pytest.mark.parametrize(("name", "reads_all"), [("maxp", False), ("socialformer-edge", True), ("keyb-bm25", True)])
+def test_a_collection_is_read_as_far_as_scores_need_it(tales, collection, name, reads_all):
+    one, read = ranker(tales, name), []
+    encode = one.tokens.encoder._encode
+    one.tokens.encoder._encode = lambda texts: read.extend(texts) or encode(texts)
+    query, *_ = collection["test"].queries
+    some = {query: dict.fromkeys(list(collection.documents)[:2], 1.0)}
+    few = collection.with_candidates("test", some)
+    one.evaluate(few, "test", ["RR@10"])
+    documents = {document.full_text for document in collection.documents.values()}
+    assert len(documents & set(read)) == (len(documents) if reads_all else 2)
+
+
 def test_a_copy_scores_alike(tales, collection):
     one = ranker(tales)
     ranked = one.rank("w1 w2", collection)

@@ -8,7 +8,7 @@ import torch
 from children import fresh
 from tales import builder_of, random_texts
 
-from socialgraph.data import Tokens, WeightCache
+from socialgraph.data import Cache, Tokens
 from socialgraph.edges import DynamicCentrality, DynamicDistance, SocialEdges, StaticCentrality, StaticDistance
 from socialgraph.errors import CheckpointError, InputError, OptionError
 from socialgraph.nn import MaxP, Socialformer
@@ -46,9 +46,8 @@ def test_workers_change_no_score(ranker, tiny_bert, tmp_path):
     model, builder, queries, candidates = ranker
     alone = rerank(model, builder, queries, candidates, token_budget=150, progress=False)
     kept = rerank(model, builder, queries, candidates, token_budget=150, progress=False, workers=2)
-    builder.tokens = Tokens.stored(builder.documents, tiny_bert[0], cache=tmp_path / "cache")
-    builder.documents = {}  # with a store no text is read
-    builder.cache = WeightCache()  # each worker weighs by itself
+    builder.tokens = Tokens(tiny_bert[0], cache=Cache(tmp_path / "cache"))
+    builder.cache = Cache()  # each worker weighs by itself
     stored = rerank(model, builder, queries, candidates, token_budget=150, progress=False, workers=2)
     for query_id in queries:
         assert kept[query_id] == alone[query_id]

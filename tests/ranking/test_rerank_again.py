@@ -15,11 +15,8 @@ from socialgraph.data.passage_bm25 import PassageBM25
 from socialgraph.edges import SocialEdges, StaticCentrality, StaticDistance
 from socialgraph.errors import InputError, OutputError
 from socialgraph.nn import Socialformer
-from socialgraph.nn.icli import ICLI
 from socialgraph.partition import NodeCircles, Windows
 from socialgraph.ranking import rerank
-from socialgraph.ranking.vectors.encode import encode_collection
-from socialgraph.ranking.vectors.rerank_stored import rerank_stored
 
 QUERIES = {"q1": "w1 w2", "q2": "w3", "q3": "w9 w8 w7"}
 
@@ -157,24 +154,3 @@ def test_folders_that_cannot_be_written_are_refused_before_any_work(builder, mod
         with pytest.raises(OutputError, match=r"0\.0 GB will be written and 0\.0 GB are free"):
             rerank(model, builder, QUERIES, candidates, progress=False, journal=tmp_path / "journal")
     assert not calls
-
-
-@pytest.mark.parametrize("select", ["dot", "bm25"])
-def test_stored_vectors_are_matched_once(builder, candidates, tmp_path, tiny_bert, select, monkeypatch):
-    builder.circles = None
-    torch.manual_seed(2)
-    model = ICLI.from_backbone(tiny_bert[0], select=select, passages=2)
-    store = encode_collection(model, builder, list(builder.documents), tmp_path / "store", progress=False)
-    monkeypatch.setattr("socialgraph.ranking.vectors.rerank_stored.QUERIES", 2)
-    options = {"token_budget": 90, "progress": False}
-    whole = rerank_stored(model, store, builder, QUERIES, candidates, **options)
-    with counted(model, 5, "match"), pytest.raises(PowerCut):
-        rerank_stored(model, store, builder, QUERIES, candidates, journal=tmp_path / "journal", **options)
-    with counted(model, method="match") as calls:
-        found = rerank_stored(model, store, builder, QUERIES, candidates, journal=tmp_path / "journal", **options)
-    total = len(numbers(tmp_path / "journal"))
-    assert found == whole
-    assert len(calls) == total - 5
-    assert numbers(tmp_path / "journal") == list(range(total))
-    with pytest.raises(InputError, match="other work: work was 're-ranking from stored vectors', is 're-ranking'"):
-        rerank(model, builder, QUERIES, candidates, journal=tmp_path / "journal", **options)

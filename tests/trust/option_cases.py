@@ -83,7 +83,6 @@ RUN = {
     "recipe.stages=[a]": r"recipe.stages must be null or a table that is not empty, .* got \['a'\]",
     "recipe.name=null": "recipe.name must be text, got null",
     "recipe.joint=x": "recipe.joint must be true or false, got 'x'",
-    "recipe.stored=1": "recipe.stored must be true or false, got 1",
     "recipe.document_length=0": "recipe.document_length must be a whole number from 1",
     "recipe.passages=5": "recipe.passages must be a class by _target_, with its options or null, got 5",
     "+recipe.pasages=null": r"no option is called recipe.pasages; did you mean recipe.passages\?",

@@ -1,4 +1,4 @@
-"""Re-ranking and encoding are killed at random moments and started again: they end as if nobody had disturbed them.
+"""Re-ranking is killed at random moments and started again: it ends as if nobody had disturbed it.
 
 Long form: python tests/trust/test_killed_reranking.py --kills 20
 """
@@ -25,12 +25,8 @@ from socialgraph.nn import Socialformer
 from socialgraph.nn.colbert import ColBERT
 from socialgraph.partition import EdgeCircles, Windows
 from socialgraph.ranking import rerank
-from socialgraph.ranking.vectors import encode
-from socialgraph.ranking.vectors.encode import encode_collection
-from socialgraph.ranking.vectors.rerank_stored import rerank_stored
-from socialgraph.ranking.vectors.vector_store import VectorStore
 
-WORKS = ("reranking", "matching", "encoding")
+WORKS = ("reranking", "passages")
 QUERIES = {f"q{i}": f"w{i} w{i + 1} w{2 * i}" for i in range(6)}
 #: 60 documents, 6 queries
 OPTIONS = {"token_budget": 200, "progress": False}
@@ -47,41 +43,29 @@ class Works:
         texts = random_texts(range(20, 140, 2))
         edges = SocialEdges([StaticDistance(), StaticCentrality()])
         self.social = builder_of(name, texts, edges, EdgeCircles(k=2), Windows(32))
-        self.passages = builder_of(name, texts, passages=Windows(32))
-        documents = self.social.documents
-        self.candidates = {query_id: dict.fromkeys(documents, 1.0) for query_id in QUERIES}
+        self.windows = builder_of(name, texts, passages=Windows(32))
+        self.candidates = {query_id: dict.fromkeys(self.social.documents, 1.0) for query_id in QUERIES}
         self.former, self.colbert = Socialformer.from_backbone(name), ColBERT.from_backbone(name)
-        if not (folder / "vectors").exists():
-            encode_collection(self.colbert, self.passages, list(documents), folder / "vectors", progress=False)
-        self.store = VectorStore(folder / "vectors")
 
     def reranking(self, folder):
         asked = (self.former, self.social, QUERIES, self.candidates)
         write_run(folder / "result", rerank(*asked, journal=folder / "journal", **OPTIONS))
 
-    def matching(self, folder):
-        asked = (self.colbert, self.store, self.passages, QUERIES, self.candidates)
-        write_run(folder / "result", rerank_stored(*asked, journal=folder / "journal", **OPTIONS))
-
-    def encoding(self, folder):
-        encode.STEP_SECONDS = 0.0  # every batch is noted
-        if not (folder / "result").exists():
-            encode_collection(self.colbert, self.passages, list(self.passages.documents), folder / "result", **OPTIONS)
+    def passages(self, folder):
+        asked = (self.colbert, self.windows, QUERIES, self.candidates)
+        write_run(folder / "result", rerank(*asked, journal=folder / "journal", **OPTIONS))
 
     def count(self, name, folder):
         """Let each batch that goes through a model leave a byte in a file, which outlives the process."""
         calls = os.open(folder / "calls", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
-        model, method = {
-            "reranking": (self.former, "forward"), "matching": (self.colbert, "match"),
-            "encoding": (self.colbert, "encode"),
-        }[name]  # fmt: skip
-        function = getattr(model, method)
+        model = {"reranking": self.former, "passages": self.colbert}[name]
+        function = model.forward
 
         def counted(*arguments):
             os.write(calls, b".")
             return function(*arguments)
 
-        setattr(model, method, counted)
+        model.forward = counted
 
 
 def do(name, works, folder):
@@ -104,8 +88,7 @@ def begin(name, works, folder):
 
 
 def contents(folder):
-    result = folder / "result"
-    return {path.name: path.read_bytes() for path in (result.iterdir() if result.is_dir() else [result])}
+    return (folder / "result").read_bytes()
 
 
 def noted(folder):
@@ -131,8 +114,7 @@ def kill(name, works, folder, kills, chance):
         calls = (here / "calls").stat().st_size
         assert batches <= calls <= batches + deaths, f"{name}: {calls} batches for {batches}, killed {deaths} times"
         again += calls - batches
-        if name != "encoding":
-            assert noted(here) == list(range(batches)), f"{name}: a batch is missing or noted twice"
+        assert noted(here) == list(range(batches)), f"{name}: a batch is missing or noted twice"
     return f"{name} of {batches} batches killed {kills} times, {again} batches done again; runs: {len(rounds)}"
 
 

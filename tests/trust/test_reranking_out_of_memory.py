@@ -23,9 +23,6 @@ from socialgraph.nn import Socialformer
 from socialgraph.nn.colbert import ColBERT
 from socialgraph.partition import NodeCircles, Windows
 from socialgraph.ranking import rerank
-from socialgraph.ranking.vectors.encode import encode_collection
-from socialgraph.ranking.vectors.rerank_stored import rerank_stored
-from socialgraph.ranking.vectors.vector_store import VectorStore
 
 MEGABYTE = 1 << 20
 
@@ -85,19 +82,6 @@ def program(folder):
     huge = {"q": {"d01": 1.0, "huge": 1.0}}
     found["huge"] = in_little_memory(24, lambda: rerank(colbert, builder, queries, huge, **options))
 
-    ids = list(candidates["q"])
-    store = encode_collection(colbert, builder, ids, folder / "store", 1000, "float32", **options)
-
-    def encode():
-        encode_collection(colbert, builder, ids, folder / "small", 10**9, "float32", **options)
-
-    _, warned = in_little_memory(24, encode)
-    found["encode"] = [float((VectorStore(folder / "small").token - store.token).abs().max()), warned]
-    many = {f"q{i}": f"w{i} w2 w3" for i in range(10)}  # each pair takes a copy of its document's vectors
-    stored = lambda budget: rerank_stored(  # noqa: E731
-        colbert, store, builder, many, dict.fromkeys(many, candidates["q"]), budget, **options
-    )
-    found["stored"] = [stored(1000), *in_little_memory(16, lambda: stored(10**9))]
     print(json.dumps(found))
 
 
@@ -113,7 +97,7 @@ def outcome(tmp_path_factory):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.mark.parametrize("work", ["rerank", "graphs", "stored"])
+@pytest.mark.parametrize("work", ["rerank", "graphs"])
 def test_halved_batches_have_the_same_scores(outcome, work):
     enough, little, warned = outcome[work]
     pairs = sum(map(len, enough.values()))
@@ -134,12 +118,6 @@ def test_a_document_too_large_is_named(outcome):
         "TooLargeError: document 'huge' for query 'q', 100000 word pieces, does not fit in memory even alone; "
         "read less of it (document_length), use a smaller model, or a machine with more memory"
     )
-
-
-def test_a_store_is_whole_though_batches_were_halved(outcome):
-    difference, warned = outcome["encode"]
-    assert difference < 1e-5
-    assert len(warned) == 1
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")

@@ -1,23 +1,23 @@
-"""A model's folder, a store and a YAML run nothing: no pickle, no code. Absurd sizes: test_bad_models.py."""
+"""A model's folder, a cache and a YAML run nothing: no pickle, no code. Absurd sizes: test_bad_models.py."""
 
 from __future__ import annotations
 
-import io
 import json
 import pickle
 import shutil
+import sqlite3
+import zlib
+from contextlib import closing
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from omegaconf import OmegaConf
 from safetensors.torch import load_file, save_file
 
 from socialgraph import backbone
-from socialgraph.data import Document, Tokens
-from socialgraph.data.token_store import TokenStore
-from socialgraph.errors import CheckpointError, InputError
+from socialgraph.data import Cache, Document, TermStatistics, Tokens
+from socialgraph.errors import CheckpointError
 from socialgraph.nn import Socialformer
 
 
@@ -141,27 +141,21 @@ def test_code_beside_a_model_never_runs(tiny_bert, tmp_path):
     assert not ran.exists()
 
 
-def test_numbers_of_a_store_are_no_objects(tiny_bert, tmp_path):
+def test_a_cache_opens_no_pickle(tiny_bert, tmp_path):
     documents = {"d": Document("d", "w1 w2"), "e": Document("e", "w3")}
-    tokens = Tokens.stored(documents, tiny_bert[0], 10, cache=tmp_path / "cache")
-    folder = tokens.store.folder
-    tokens.store.document_frequency(10)
-    for name in ("keys.npy", "starts.npy", "lengths.npy", "frequency-10.safetensors"):
-        file = folder / name
-        good = file.read_bytes()
-        file.write_bytes(_object_array(tmp_path / "sang"))
-        with pytest.raises(InputError, match=r"token store|frequency-10\.safetensors"):
-            TokenStore(folder).document_frequency(10)
-        file.write_bytes(good)
-    with pytest.raises(ValueError, match="allow_pickle"):
-        np.load(io.BytesIO(_object_array(tmp_path / "sang")), allow_pickle=False)
+
+    def ask():
+        tokens = Tokens(tiny_bert[0], 10, cache=Cache(tmp_path / "cache"))
+        return TermStatistics.of(tokens, documents).size, tokens.documents(["d", "e"], documents)
+
+    ask()
+    raw = pickle.dumps(Canary(tmp_path / "sang"))
+    with closing(sqlite3.connect(tmp_path / "cache" / "cache.sqlite")) as file, file:
+        changed = file.execute("UPDATE entries SET value = ?", (zlib.crc32(raw).to_bytes(4, "little") + raw,))
+        assert changed.rowcount == 3
+    with pytest.raises(Exception, match=r"header|buffer|HeaderTooLarge"):
+        ask()
     assert not (tmp_path / "sang").exists()
-
-
-def _object_array(canary: Path) -> bytes:
-    file = io.BytesIO()
-    np.save(file, np.array([Canary(canary)], dtype=object), allow_pickle=True)
-    return file.getvalue()
 
 
 @pytest.mark.parametrize("tag", ["!!python/object/apply:os.mkdir ['{}']", "!!python/object/new:os.mkdir ['{}']",

@@ -12,7 +12,7 @@ from tales import random_texts
 from torch.utils.data import DataLoader
 from torch_geometric.data import Batch
 
-from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens, WeightCache
+from socialgraph.data import Cache, Document, GraphBuilder, TermStatistics, Tokens
 from socialgraph.edges import (
     DynamicCentrality,
     DynamicDistance,
@@ -46,7 +46,7 @@ class Builders:
     """Builders that share tokens and kept weights, over documents that are named by their texts."""
 
     def __init__(self, backbone):  # noqa: F811
-        self.documents, self.tokens, self.cache = {}, Tokens(backbone, max_document_length=4000), WeightCache()
+        self.documents, self.tokens, self.cache = {}, Tokens(backbone, max_document_length=4000), Cache()
         frequency = 1 + 5000 // (1 + torch.arange(self.tokens.vocab_size))
         self.statistics = TermStatistics(frequency, 5001)
         patterns = [StaticDistance(), StaticCentrality(), DynamicDistance(), DynamicCentrality(backbone)]
@@ -113,7 +113,7 @@ def test_a_long_text_has_the_same_graph_among_short_ones(builders, device):
 def test_a_worker_builds_the_same_graph(builders, workers, tmp_path):
     pairs = [builders.pair(query, spoken(seed, 40 * seed + 1)) for seed in range(6) for query in ("w1 w7", "w9")]
     builder = builders.make(keep=True)
-    builder.cache = WeightCache(folder=tmp_path)  # another process weighs anew, unless a file has what came
+    builder.cache = Cache(tmp_path)  # another process weighs anew, unless a file has what came
     expected = [builder([pair])[0] for pair in pairs]
     order = [7, 2, 11, 0, 5, 5, 9, 1]
     loader = DataLoader([pairs[i] for i in order], batch_size=3, collate_fn=builder.ahead, num_workers=workers)

@@ -16,11 +16,8 @@ from tales import builder_of, random_texts
 
 from socialgraph.edges import SocialEdges, StaticCentrality, StaticDistance
 from socialgraph.nn import Socialformer
-from socialgraph.nn.colbert import ColBERT
 from socialgraph.partition import EdgeCircles, Windows
 from socialgraph.ranking import processes, rerank
-from socialgraph.ranking.vectors.encode import encode_collection
-from socialgraph.ranking.vectors.rerank_stored import rerank_stored
 
 QUERIES = {"q1": "w1 w2", "q2": "w3", "q3": "w9 w8 w7"}
 OPTIONS = {"token_budget": 150, "progress": True}
@@ -40,10 +37,9 @@ def program(folder):
     texts = random_texts(range(0, 200, 10))  # d0 is empty
     edges = SocialEdges([StaticDistance(), StaticCentrality()])
     social = builder_of(str(folder), texts, edges, EdgeCircles(k=2), Windows(32))
-    passages, documents = builder_of(str(folder), texts, passages=Windows(32)), social.documents
     torch.manual_seed(0)
-    model, colbert = Socialformer.from_backbone(str(folder)), ColBERT.from_backbone(str(folder))
-    candidates = {query_id: dict.fromkeys(documents, 1.0) for query_id in QUERIES}
+    model = Socialformer.from_backbone(str(folder))
+    candidates = {query_id: dict.fromkeys(social.documents, 1.0) for query_id in QUERIES}
     calls = []
     model.register_forward_hook(lambda *_: calls.append(1))
     found = {"processes": processes.count(), "number": processes.number()}
@@ -67,10 +63,6 @@ def program(folder):
     found["again"] = rerank(model, social, QUERIES, candidates, journal=journal, **OPTIONS)
     found["batches again"] = len(calls)
     found["noted"] = sorted(json.loads(line)["batch"] for path in files for line in path.read_text().splitlines())
-
-    store = encode_collection(colbert, passages, list(documents), folder / "store", **OPTIONS)
-    found["vectors"] = store.token.float().sum().item()
-    found["stored"] = rerank_stored(colbert, store, passages, QUERIES, candidates, **OPTIONS)
     (folder / f"found-{processes.number()}.json").write_text(json.dumps(found))
 
 
@@ -96,9 +88,8 @@ def test_two_processes_return_what_one_does(alone, tmp_path, launcher):
     both = [json.loads((tmp_path / "work" / f"found-{number}.json").read_text()) for number in range(2)]
     assert [(one["processes"], one["number"]) for one in both] == [(2, 0), (2, 1)]
     for one in both:
-        for name in ("rerank", "journal", "again", "stored"):  # the order counts too
+        for name in ("rerank", "journal", "again"):  # the order counts too
             assert json.dumps(one[name]) == json.dumps(alone["journal" if name == "again" else name]), name
-        assert one["vectors"] == alone["vectors"]
         assert one["noted"] == list(range(alone["batches"]))
     shares = [one["batches"] for one in both]
     assert sum(shares) == alone["batches"]
@@ -106,8 +97,7 @@ def test_two_processes_return_what_one_does(alone, tmp_path, launcher):
     assert 0 < sum(one["batches again"] for one in both) == alone["batches"] - sum(share // 3 for share in shares)
     assert [len(one["warnings"]) for one in both] == [1, 0]
     assert "1 of 2 processes" in done.stderr
-    assert done.stderr.count("re-ranking (1 of 2 processes): 100%") >= 4  # bars of one process only
-    assert "encoding: 100%" in done.stderr
+    assert done.stderr.count("re-ranking (1 of 2 processes): 100%") >= 3  # bars of one process only
 
 
 if __name__ == "__main__":

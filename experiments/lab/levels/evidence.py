@@ -26,7 +26,7 @@ from lab.outcome import Outcome, Ranked
 from lab.plan import Run
 from lab.recipe import Recipe
 from lab.task import Task
-from socialgraph.data import Tokens, WeightCache
+from socialgraph.data import Cache, Tokens
 from socialgraph.data.collection import hash_fraction
 from socialgraph.data.evidence import Evidence
 from socialgraph.data.graph import circle_document, circle_size
@@ -41,7 +41,7 @@ def look(run: Run, recipe: Recipe, task: Task) -> Outcome:
         InputError: no question of the split has evidence that is known.
     """
     began = time.perf_counter()
-    builder = recipe.builder(task, WeightCache.at())
+    builder = recipe.builder(task, Cache.on_disk())
     known = known_places(task, builder.tokens, run.asked["amount"])
     queries = task.collection[task.test_name].queries
     pairs = [(query_id, queries[query_id], place.document_id) for query_id, place in known.items()]

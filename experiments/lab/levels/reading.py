@@ -27,7 +27,7 @@ from lab.recipe import Recipe, bf16, device
 from lab.task import Task, sampled
 from socialgraph import ranking
 from socialgraph.backbone import load_tokenizer
-from socialgraph.data import Split, WeightCache
+from socialgraph.data import Cache, Split
 from socialgraph.data.collection import Run as Ranking
 from socialgraph.data.files import cache_folder
 from socialgraph.data.graph import circle_document
@@ -47,7 +47,7 @@ def read(run: Run, recipe: Recipe, task: Task) -> Outcome:
         OptionError: the encoder has other word pieces than the reader.
     """
     began, config, asked = time.perf_counter(), run.config, questions(run, task)
-    builder = recipe.builder(task, WeightCache.at())
+    builder = recipe.builder(task, Cache.on_disk())
     readers = {name: READERS[name](config) for name in run.asked["readers"]}
     pairs, budget = pairs_of(asked), config.trainer.token_budget
     runs: dict[str, Ranking] = {f"{name} {how}": {} for name in readers for how in POOLS}

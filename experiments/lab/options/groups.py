@@ -124,7 +124,6 @@ class Recipe(Group):
     document_length = Positive, "word pieces of a document that are read"
     training = Training | None, "as the group training; null: nothing is trained"
     stages = Annotated[dict[str, Above0], FILLED] | None, "stages of training and their shares of the groups"
-    stored = bool, "encode documents once and re-rank from the vectors"
 
 
 class Run(Group):

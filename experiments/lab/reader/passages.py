@@ -21,7 +21,7 @@ import numpy as np
 from lab.reader.pool import Ints, Pool, Question, cover_of, vectors
 from tqdm import tqdm
 
-from socialgraph.data import Collection, GraphBuilder, TermStatistics, Tokens
+from socialgraph.data import Cache, Collection, GraphBuilder, TermStatistics, Tokens
 from socialgraph.data.evidence import Evidence
 from socialgraph.edges import DynamicDistance, SocialEdges, StaticCentrality, StaticDistance
 from socialgraph.errors import InputError
@@ -51,7 +51,7 @@ def make_pool(
     rng = np.random.default_rng(seed)
     held_out = collection.held_out_documents()
     ids = [document_id for document_id in sorted(collection.documents) if document_id not in held_out]
-    pieces = Tokens.stored(collection.documents, "minilm", LONGEST)
+    pieces = Tokens("minilm", LONGEST, cache=Cache.on_disk())
     texts = [text.numpy().astype(np.int64) for text in pieces.documents(ids, collection.documents)]
     questions = _asked(collection, evidence, ids, pieces)
     passages = list(_windows(texts, rng))

@@ -6,7 +6,7 @@ from trained import losses_of, trained
 from training_task import OPTIONS, Overlap, assert_same
 from transformers import TrainingArguments
 
-from socialgraph.data import GroupCollator, TrainingGroups, WeightCache
+from socialgraph.data import Cache, GroupCollator, TrainingGroups
 from socialgraph.edges import DynamicCentrality, SocialEdges, StaticDistance
 from socialgraph.errors import OptionError
 from socialgraph.nn import Socialformer
@@ -40,7 +40,7 @@ def test_workers_change_no_loss(task, tmp_path):
     builder.edges = SocialEdges([StaticDistance(), DynamicCentrality(folder)])
     logs = []
     for workers in (0, 2):
-        builder.cache = WeightCache()
+        builder.cache = Cache()
         torch.manual_seed(0)
         model = Socialformer.from_backbone(folder)
         # ranked before, as in a run that goes on: what was kept then must be good for training too

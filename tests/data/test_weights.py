@@ -4,9 +4,9 @@ import pytest
 import torch
 from tales import builder_of, random_texts
 
-from socialgraph.data import Document, WeightCache
+from socialgraph.data import Cache, Document
+from socialgraph.data.weights import cached_weights
 from socialgraph.edges import DynamicCentrality, SocialEdges, StaticDistance
-from socialgraph.errors import OutputError
 from socialgraph.partition import EdgeCircles, Windows
 
 
@@ -55,7 +55,7 @@ def assert_same(builder, seen, asked):
 
 
 def test_a_pair_is_the_same_in_every_batch_and_weighed_once(make):
-    builder, seen = make(WeightCache()), {}
+    builder, seen = make(Cache()), {}
     assert_same(builder, seen, pairs(0, 1, 2))
     assert weighed(builder) == 6
     assert_same(builder, seen, pairs(4, 1, 3, 5)[1:])
@@ -67,7 +67,7 @@ def test_a_pair_is_the_same_in_every_batch_and_weighed_once(make):
 
 
 def test_a_word_of_the_query_is_none_of_the_document(make):
-    builder = make(WeightCache())
+    builder = make(Cache())
     builder.documents.update(long=Document("long", "w2 w3 w4"), short=Document("short", "w3 w4"))
     batch = builder([("q", "w1", "long"), ("q", "w1 w2", "short")])
     assert [graph.dynamic_centrality.numel() for graph in batch.to_data_list()] == [3, 2]
@@ -76,21 +76,21 @@ def test_a_word_of_the_query_is_none_of_the_document(make):
 
 def test_kept_weights_are_the_pattern_s_own(make):
     asked = pairs(0, 1, 2, 3, 4, 5, 6)
-    cache = WeightCache()
+    cache = Cache()
     builder = make(cache)
     batch = builder.read(asked)
     pattern = builder.edges.patterns["dynamic_centrality"]
     expected = pattern.weights(batch)
-    cache.weights(pattern, builder.read(asked[3:4]))
+    cached_weights(pattern, builder.read(asked[3:4]), cache)
     for _ in range(2):
-        torch.testing.assert_close(cache.weights(pattern, batch), expected, atol=1e-6, rtol=1e-4)
-    none = WeightCache(size=0)
-    assert torch.equal(none.weights(pattern, batch), expected)
-    assert torch.equal(none.weights(pattern, batch), expected)
+        torch.testing.assert_close(cached_weights(pattern, batch, cache), expected, atol=1e-6, rtol=1e-4)
+    none = Cache(size=0)
+    assert torch.equal(cached_weights(pattern, batch, none), expected)
+    assert torch.equal(cached_weights(pattern, batch, none), expected)
 
 
 def test_other_words_and_other_parameters_have_weights_of_their_own(make, tiny_bert, tmp_path):
-    cache = WeightCache(folder=tmp_path / "weights")
+    cache = Cache(tmp_path / "weights")
     builder = make(cache)
     builder(pairs(0))
     builder([("q1", "w1 w7", "d0")])  # the same names, another text
@@ -112,9 +112,3 @@ def test_a_graph_is_drawn_in_full_precision(make):
         found = cast(pairs(0, 1))
     for key in KEYS:
         assert torch.equal(found[key], expected[key])
-
-
-def test_a_folder_that_cannot_be_is_refused(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match="no weights can be kept there"):
-        WeightCache(folder=tmp_path / "file")

@@ -1,1 +1,0 @@
-"""Documents that BERT has read once: their vectors are written, kept in a folder, and ranked by."""
