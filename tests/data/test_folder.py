@@ -225,26 +225,6 @@ def test_the_users_own_folder_may_be_named_with_a_tilde(folder, monkeypatch):
     assert load_folder("~/small").documents["d3"].text == "third"
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_other_text_of_the_same_size_and_time_is_another_corpus(folder, packed):
-    file = folder / ("corpus.jsonl.gz" if packed else "corpus.jsonl")
-
-    def write(text):
-        raw = json.dumps({"doc_id": "d1", "text": text}).encode() + b"\n"
-        file.write_bytes(gzip.compress(raw, compresslevel=0, mtime=0) if packed else raw)
-        os.utime(file, (1_000_000, 1_000_000))
-        return load_folder(folder, candidates=None).documents
-
-    (folder / "corpus.jsonl").unlink()
-    (folder / "qrels.dev.txt").unlink()
-    old = write("one text")
-    size = file.stat().st_size
-    new = write("new text")
-    assert file.stat().st_size == size
-    assert new["d1"].text == "new text"
-    assert new.identity() != old.identity()
-
-
 def test_a_link_into_another_folder_is_followed(folder, tmp_path):
     (folder / "corpus.jsonl").rename(tmp_path / "elsewhere.jsonl")
     (folder / "corpus.jsonl").symlink_to(tmp_path / "elsewhere.jsonl")
