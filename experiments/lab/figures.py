@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from hydra import initialize_config_dir
 from matplotlib.figure import Figure
 from omegaconf import DictConfig
@@ -15,6 +16,14 @@ from lab.by_query import lengths_of
 from lab.command import CONF
 from lab.comparison import per_query
 from lab.files import write_figure, write_json
+from lab.paper_figures import (
+    circle_sizes,
+    draw_by_length,
+    draw_circle_sizes,
+    draw_patterns,
+    measures_by_length,
+    sizes_by_turn,
+)
 from lab.plan import composed
 from lab.store import Store, versions
 from lab.task import made, read_texts, test_split, whole_texts
@@ -23,9 +32,6 @@ from socialgraph.data.collection import hash_fraction
 from socialgraph.data.files import file_name
 from socialgraph.edges import SocialEdges
 from socialgraph.errors import InputError, OptionError
-from socialgraph.inspect.by_length import draw_by_length, measures_by_length
-from socialgraph.inspect.patterns_figure import draw_patterns
-from socialgraph.inspect.sizes_figure import circle_sizes, draw_circle_sizes, median_sizes
 from socialgraph.partition import Whole
 from socialgraph.ranking import evaluate
 from socialgraph.recipes.build import build
@@ -103,7 +109,7 @@ def printed_medians(sizes: dict[str, dict[float, list[list[int]]]], k: int, docu
     medians: dict[str, Any] = {}
     for name, lines in sizes.items():
         for sparsity, some in lines.items():
-            medians.setdefault(name, {})[f"{sparsity:g}"] = one = median_sizes(some, k).tolist()
+            medians.setdefault(name, {})[f"{sparsity:g}"] = one = np.median(sizes_by_turn(some, k), 0).tolist()
             print(f"{name:12} {sparsity:>5g}: {' '.join(f'{one[turn - 1]:g}' for turn in turns)}")
     return medians
 

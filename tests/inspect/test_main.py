@@ -62,10 +62,10 @@ def test_a_document_with_a_model(world, capsys):
     assert (found["query"], found["document_id"]) == (QUERY, "d3")
     (view,) = found["views"]
     assert view["score"] == pytest.approx(score, abs=1e-4)
-    assert [circle["without"] for circle in view["circles"]] == pytest.approx(list(without.values()), abs=1e-4)
+    assert [circle["without"] for circle in view["circles"]] == pytest.approx(without.tolist(), abs=1e-4)
     assert sum(not circle["passage"] for circle in view["circles"]) == 3
-    for number, circle in enumerate(view["circles"]):
-        assert circle["members"] == graph.circle_index[0, graph.circle_index[1] == number].tolist()
+    for place, circle in enumerate(view["circles"]):
+        assert circle["members"] == graph.circle_index[0, graph.circle_index[1] == place].tolist()
     assert set(found["edges"]["shares"]) == set(builder.edges.patterns)
     assert view["statistics"][0][:2] == ["nodes", "50"]
 
@@ -107,6 +107,7 @@ def test_sentences_cut_the_text_and_have_no_pattern(world):
         (["--file", "latin1.txt"], "latin1.txt: not UTF-8 text"),
         (["--file", "nothing.txt"], "nothing.txt: No such file"),
         (["--document", "d1", "--output", "mine.txt/page.html"], "mine.txt"),
+        (["--document", "d1", "--output", "collection"], "collection is a folder: give the path of a file in it"),
         (["--document", "d1", "--partition", "edge,node,metis"], "--partition takes one partition or two different"),
         (["--document", "d1", "--partition", "edge,edge"], "--partition takes one partition or two different ones"),
         (["--document", "d1", "--edges", "socail"], "socail"),
