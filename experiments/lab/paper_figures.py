@@ -58,14 +58,16 @@ def draw_patterns(graph: DocumentGraph, edges: SocialEdges, title: str) -> Figur
     figure = Figure(figsize=(1.5 + 2.4 * len(samplers), 5.2), facecolor="white", layout="constrained")
     panels = figure.subplots(2, len(samplers), sharex=True, sharey=True, squeeze=False)
     highest = max(float(matrix.max(initial=0.0)) for matrix in probable) or 1.0
-    for row, matrices, most in zip(panels, (probable, drawn), (highest, 1.0), strict=True):
+    for row, what, matrices, most in zip(
+        panels, ("probability of an edge", "edges"), (probable, drawn), (highest, 1.0), strict=True
+    ):
         norm = PowerNorm(0.7, 0.0, most)  # most probabilities are small
         for axes, name, matrix in zip(row, samplers, matrices, strict=True):
-            image = axes.imshow(matrix if matrix.size else np.zeros((1, 1)), cmap="Blues", norm=norm, gid=name)
+            axes.imshow(matrix if matrix.size else np.zeros((1, 1)), cmap="Blues", norm=norm, gid=name)
             axes.tick_params(labelsize=7)
-        row[0].set_ylabel("probability of an edge" if matrices is probable else "edges", size=9)
-        if matrices is probable:
-            figure.colorbar(image, ax=list(row), aspect=15).ax.tick_params(labelsize=7)
+        row[0].set_ylabel(what, size=9)
+    scale = figure.colorbar(panels[0, 0].images[0], ax=list(panels.flat), shrink=0.5, anchor=(0.0, 1.0))
+    scale.ax.tick_params(labelsize=7)
     for axes, name in zip(panels[0], samplers, strict=True):
         axes.set_title(name, size=10, parse_math=False)
     figure.suptitle(textwrap.shorten(title, 110, placeholder=" …"), size=11, parse_math=False, usetex=False)
