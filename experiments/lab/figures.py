@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from hydra import initialize_config_dir
 from matplotlib.figure import Figure
 from omegaconf import DictConfig
@@ -22,7 +21,7 @@ from lab.paper_figures import (
     draw_circle_sizes,
     draw_patterns,
     measures_by_length,
-    sizes_by_turn,
+    median_sizes,
 )
 from lab.plan import composed
 from lab.store import Store, versions
@@ -109,7 +108,7 @@ def printed_medians(sizes: dict[str, dict[float, list[list[int]]]], k: int, docu
     medians: dict[str, Any] = {}
     for name, lines in sizes.items():
         for sparsity, some in lines.items():
-            medians.setdefault(name, {})[f"{sparsity:g}"] = one = np.median(sizes_by_turn(some, k), 0).tolist()
+            medians.setdefault(name, {})[f"{sparsity:g}"] = one = median_sizes(some, k).tolist()
             print(f"{name:12} {sparsity:>5g}: {' '.join(f'{one[turn - 1]:g}' for turn in turns)}")
     return medians
 

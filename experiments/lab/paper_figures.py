@@ -87,6 +87,11 @@ def circle_sizes(graph: Data) -> list[list[int]]:
     return [part.tolist() for part in torch.tensor_split(circle_size(graph)[friends].cpu(), ptr[1:-1].cpu())]
 
 
+def median_sizes(sizes: Sequence[Sequence[int]], k: int) -> NDArray[Any]:
+    """Return the median size of the first, second, ... k-th circle over documents, ``[k]``."""
+    return np.median(sizes_by_turn(sizes, k), 0)
+
+
 def sizes_by_turn(sizes: Sequence[Sequence[int]], k: int) -> NDArray[Any]:
     """Return the size of the first, second, ... k-th circle of each document, 0 where it has fewer: ``[D, k]``."""
     table = np.zeros((len(sizes), k))

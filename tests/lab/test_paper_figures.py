@@ -13,7 +13,7 @@ from lab.paper_figures import (
     draw_circle_sizes,
     draw_patterns,
     measures_by_length,
-    sizes_by_turn,
+    median_sizes,
 )
 
 from socialgraph.edges import DynamicDistance, SocialEdges, StaticCentrality, StaticDistance
@@ -57,7 +57,7 @@ def test_sizes_of_a_batch_are_those_of_its_documents(batch):
     assert circle_sizes(batch) == expected
     assert expected[0]
     assert expected[1] == []
-    assert sizes_by_turn([[5, 4], [7, 2, 2, 1]], 3).tolist() == [[5, 4, 0], [7, 2, 2]]
+    assert median_sizes([[5, 4], [7, 2, 2], [9]], 3).tolist() == [7, 2, 0]
 
 
 def test_a_line_for_each_sparsity_and_a_panel_for_each_partition():
