@@ -60,12 +60,13 @@ def draw(graph: DocumentGraph, words: Sequence[str] | None = None, title: str | 
         lanes.plot(int(leader_index[circle]), number, marker="D", color="black", gid=f"leader {number}")
         met = torch.cat([ends[:, inside], ends[:, inside].flip(0)], 1)
         matrix.plot(*met, color=colour, gid=f"edges {number}", **dots)
-    names = [f"{_word(words, int(leader_index[circle]))}  {number}" for number, circle in enumerate(circles)]
-    size = min(9.0, 300 / max(len(names), 1))
-    lanes.set_yticks(range(len(names)), names, size=size, family=FONT, parse_math=False, usetex=False)
-    lanes.set(ylim=(max(len(names), 1) - 0.5, -0.5), xlabel="place in the document (word pieces)")
+    lanes.set(ylim=(max(len(circles), 1) - 0.5, -0.5), xlabel="place in the document (word pieces)")
     _frame(lanes, "friend circles, named by their leaders", last)
     _frame(matrix, "who knows whom", last)
+    leaders = [int(leader_index[circle]) for circle in circles]
+    names = [f"{name}  {number}" for number, name in enumerate(_leader_names(leaders, words))]
+    size = min(9.0, 280 / max(len(names), 1))
+    lanes.set_yticks(range(len(names)), names, size=size, family=FONT, parse_math=False, usetex=False)
     if title is None:
         ids = (("Document", graph.document_id), ("query", graph.query_id))
         title = ", ".join(f"{what} {name}" for what, name in ids if name)
@@ -86,11 +87,11 @@ def _glyphs() -> frozenset[int]:
     return frozenset(get_font(findfont(FontProperties(family=FONT))).get_charmap())
 
 
-def _word(words: list[str] | None, node: int) -> str:
+def _leader_names(leaders: list[int], words: list[str] | None) -> list[str]:
     if words is None:
-        return f"node {node}"
+        return [f"node {leader}" for leader in leaders]
     whole, places = whole_words(words)
-    return printable(whole[places[node]], 16)
+    return [printable(whole[places[leader]], 16) for leader in leaders]
 
 
 def _frame(axes: Axes, title: str, last: float) -> None:
