@@ -88,7 +88,7 @@ def describe(graph: DocumentGraph, edges: SocialEdges | None = None) -> dict[str
     result |= _query(friend, member, circles, leader[~is_passage], match)
     result["readout"] = _ratio((member.sum(1) > 0).sum(), size)
     if expected is not None:
-        node, other = _meetings(circles)
+        node, other = _pairs_in_circles(circles)
         place = expected.ptr.new_tensor(np.stack([node, other]))
         met = np.bincount(node, expected.weight(*place).double().cpu().numpy(), minlength=size)
         total = expected.expected.cpu().numpy()
@@ -148,7 +148,7 @@ def path_length_of(friend: csr_array) -> tuple[float, float]:
 def random_network(size: int, density: float) -> csr_array:
     """Return a network whose pairs are edges with probability ``density`` each, always the same one.
 
-    Gaps between edges are drawn, not coins (Batagelj and Brandes, "Efficient generation of large random networks",
+    Gaps between edges are drawn, not each pair (Batagelj and Brandes, "Efficient generation of large random networks",
     Physical Review E, 2005).
     """
     pairs = size * (size - 1) // 2
@@ -185,7 +185,7 @@ def _symmetric(ends: Array, size: int) -> csr_array:
     return friend
 
 
-def _meetings(member: csr_array) -> tuple[Array, Array]:
+def _pairs_in_circles(member: csr_array) -> tuple[Array, Array]:
     # Every ordered pair of nodes that share a circle, once. Circles, not pairs, are walked.
     size, by_circle = max(member.shape[0], 1), member.tocsc()
     keys = [np.zeros(0, dtype=np.int64)]

@@ -1,4 +1,4 @@
-"""One small picture of a document's social graph: its circles along the text, and who knows whom."""
+"""One small picture of a document's social graph: its circles along the text, and its adjacency matrix."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from matplotlib.font_manager import FontProperties, findfont, get_font
 
 from socialgraph.data.graph import DocumentGraph
 from socialgraph.inspect.names import whole_words
-from socialgraph.inspect.networkx import circles_of, friendships, meetings, one_graph
+from socialgraph.inspect.networkx import circles_of, edges_inside, friendships, one_graph
 
 #: Paul Tol's "bright": distinct for the colour-blind, too
 COLOURS = ("#4477AA", "#EE6677", "#228833", "#AA3377", "#66CCEE", "#CCBB44")
@@ -54,7 +54,7 @@ def draw(graph: DocumentGraph, words: Sequence[str] | None = None, title: str | 
     shades: dict[str, Any] = {"cmap": "Greys", "vmin": 0, "vmax": 1.5 * max(edges.max(), 1)}
     matrix.imshow(edges, extent=(-0.5, last, last, -0.5), gid="edges", **shades)
     dots: dict[str, Any] = {"linestyle": "none", "marker": "s", "markersize": 1, "rasterized": True}
-    for number, (circle, inside) in enumerate(zip(circles, meetings(graph, ends), strict=True)):
+    for number, (circle, inside) in enumerate(zip(circles, edges_inside(graph, ends), strict=True)):
         colour, members = COLOURS[number % len(COLOURS)], circle_index[0, circle_index[1] == circle]
         lanes.vlines(members, number - 0.4, number + 0.4, color=colour, linewidth=0.8, gid=f"circle {number}")
         lanes.plot(int(leader_index[circle]), number, marker="D", color="black", gid=f"leader {number}")
@@ -62,7 +62,7 @@ def draw(graph: DocumentGraph, words: Sequence[str] | None = None, title: str | 
         matrix.plot(*met, color=colour, gid=f"edges {number}", **dots)
     lanes.set(ylim=(max(len(circles), 1) - 0.5, -0.5), xlabel="place in the document (word pieces)")
     _frame(lanes, "friend circles, named by their leaders", last)
-    _frame(matrix, "who knows whom", last)
+    _frame(matrix, "adjacency matrix", last)
     leaders = [int(leader_index[circle]) for circle in circles]
     names = [f"{name}  {number}" for number, name in enumerate(_leader_names(leaders, words))]
     size = min(9.0, 280 / max(len(names), 1))

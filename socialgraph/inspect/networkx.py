@@ -84,7 +84,7 @@ def to_networkx(graph: DocumentGraph, words: Sequence[str] | None = None, edges:
     result.add_nodes_from((node, dict(zip(columns, row, strict=True))) for node, row in enumerate(rows))
 
     ends, weights = friendships(graph)
-    met = meetings(graph, ends)
+    met = edges_inside(graph, ends)
     inside = torch.cat([ends.new_empty(0), *met])
     circles = torch.repeat_interleave(torch.tensor([edges.numel() for edges in met], dtype=torch.long))
     qualities: dict[str, Sequence[Any]] = {"weight": weights.tolist()}
@@ -196,7 +196,7 @@ def friendships(graph: DocumentGraph) -> tuple[Tensor, Tensor]:
     """Return each edge once, lower end first: ``[2, E / 2]``, and the probabilities they had, ``[E / 2]``.
 
     Raises:
-        InputError: friend circles were gathered without drawing the graph.
+        InputError: the graph has friend circles, and its edges were not kept.
     """
     if "edge_index" not in graph:
         if not bool(circles_of(graph)[2].all()):
@@ -207,7 +207,7 @@ def friendships(graph: DocumentGraph) -> tuple[Tensor, Tensor]:
 
 
 def circles_of(graph: DocumentGraph) -> tuple[Tensor, Tensor, Tensor]:
-    """Return ``circle_index``, ``leader_index`` and ``passage_mask``, empty where nobody has gathered."""
+    """Return ``circle_index``, ``leader_index`` and ``passage_mask``, empty where there are none."""
     if "circle_index" not in graph:
         none = torch.empty(0, dtype=torch.long)
         return none.new_empty(2, 0), none, none.bool()
@@ -219,7 +219,7 @@ def circle_numbers(passage_mask: Tensor) -> Tensor:
     return torch.where(passage_mask, passage_mask.cumsum(0), (~passage_mask).cumsum(0)) - 1
 
 
-def meetings(graph: DocumentGraph, ends: Tensor) -> list[Tensor]:
+def edges_inside(graph: DocumentGraph, ends: Tensor) -> list[Tensor]:
     """Return for each friend circle which of the edges ``ends [2, F]`` lie between its members."""
     circle_index, _, passage_mask = circles_of(graph)
     found = []

@@ -22,7 +22,7 @@ from socialgraph.errors import InputError
 from socialgraph.inspect.describe import describe
 from socialgraph.inspect.meanings import MEANINGS
 from socialgraph.inspect.names import circle_names, query_nodes, query_pieces
-from socialgraph.inspect.networkx import circle_numbers, circles_of, friendships, meetings, node_weights, one_graph
+from socialgraph.inspect.networkx import circle_numbers, circles_of, edges_inside, friendships, node_weights, one_graph
 from socialgraph.inspect.patterns import pattern_shares
 
 #: the parts of the page's script, in their order
@@ -120,7 +120,7 @@ def _view(view: View, pieces: list[str], edges: SocialEdges | None) -> dict[str,
     members = [circle_index[0, circle_index[1] == circle].tolist() for circle in range(amount)]
     friends = (~passage_mask).nonzero().flatten().tolist()
     names = dict(zip(friends, circle_names(pieces, [members[circle] for circle in friends]), strict=True))
-    ties = dict(zip(friends, map(len, meetings(graph, friendships(graph)[0])), strict=True))
+    ties = dict(zip(friends, map(len, edges_inside(graph, friendships(graph)[0])), strict=True))
     statistics = describe(view.graph, edges=edges) if view.statistics is None else view.statistics
     return {
         "name": view.name,
