@@ -86,8 +86,10 @@ def friends_of(graph, node: int) -> dict[int, float]:
 
 
 def circles_of(graph, node: int) -> list[int]:
-    friends = ~graph.passage_mask[graph.circle_index[1]]
-    return graph.circle_index[1, friends & (graph.circle_index[0] == node)].tolist()
+    """Numbers of a node's friend circles, from 0."""
+    circles = (~graph.passage_mask).nonzero().flatten().tolist()
+    mine = graph.circle_index[1, graph.circle_index[0] == node].tolist()
+    return [number for number, circle in enumerate(circles) if circle in mine]
 
 
 def piece(tab, node: int):

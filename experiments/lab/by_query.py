@@ -11,11 +11,11 @@ from omegaconf import DictConfig
 
 from lab.comparison import Comparison, Line
 from lab.files import write_figure, write_text
+from lab.paper_figures import Bucket, draw_by_length, measures_by_length
 from lab.report import csv_text, markdown_head, markdown_line
 from lab.task import task_of, whole_texts
 from socialgraph.data import Collection, Tokens
 from socialgraph.data.evidence import read_flags
-from socialgraph.inspect.by_length import Bucket, draw_by_length, measures_by_length
 
 #: systems that a figure holds; of more, those in ``drawn``
 MOST = 8

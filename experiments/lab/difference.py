@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from statistics import fmean
 
 from lab.comparison import mixed, per_query, tested
+from lab.paper_figures import measures_by_length
 from lab.report import markdown_head, markdown_line
 from lab.store import Store
 from socialgraph.data.evidence import read_evidence
 from socialgraph.errors import InputError
-from socialgraph.inspect.by_length import measures_by_length
 from socialgraph.ranking import paired_t_test
 from socialgraph.ranking.evaluate import TTest
 

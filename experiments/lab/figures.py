@@ -15,6 +15,14 @@ from lab.by_query import lengths_of
 from lab.command import CONF
 from lab.comparison import per_query
 from lab.files import write_figure, write_json
+from lab.paper_figures import (
+    circle_sizes,
+    draw_by_length,
+    draw_circle_sizes,
+    draw_patterns,
+    measures_by_length,
+    median_sizes,
+)
 from lab.plan import composed
 from lab.store import Store, versions
 from lab.task import made, read_texts, test_split, whole_texts
@@ -23,9 +31,6 @@ from socialgraph.data.collection import hash_fraction
 from socialgraph.data.files import file_name
 from socialgraph.edges import SocialEdges
 from socialgraph.errors import InputError, OptionError
-from socialgraph.inspect.by_length import draw_by_length, measures_by_length
-from socialgraph.inspect.patterns_figure import draw_patterns
-from socialgraph.inspect.sizes_figure import circle_sizes, draw_circle_sizes, median_sizes
 from socialgraph.partition import Whole
 from socialgraph.ranking import evaluate
 from socialgraph.recipes.build import build

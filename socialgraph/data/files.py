@@ -42,11 +42,14 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[A
         mode: `"w"` for text, `"wb"` for bytes.
 
     Raises:
-        OutputError: The folder is closed, or the disk is full. What was there before is still there.
+        OutputError: The path is a folder, its folder is closed, or the disk is full. What was there before is still
+            there.
     """
     if mode not in ("w", "wb"):
         raise ValueError(f"mode must be 'w' or 'wb', got {mode!r}")
     target = Path(path).expanduser()
+    if target.is_dir():
+        raise OutputError(f"{target} is a folder: give the path of a file in it")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         _remove_abandoned(target)

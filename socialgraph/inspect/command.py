@@ -6,7 +6,7 @@ import argparse
 import difflib
 import sys
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from socialgraph import nn
 from socialgraph.backbone import READER
@@ -38,90 +38,74 @@ from socialgraph.recipes.typed import quoted
 
 
 def write(options: argparse.Namespace) -> Path:
-    """Write the page that the options describe and return its path."""
+    """Write the page that the options describe and return its path.
+
+    Raises:
+        SocialgraphError: what was typed, or a file, is not as it should be.
+    """
     # first what may be mistyped, then what takes time
-    circles = {name: partition(name, options.k) for name in names(options.partition)}
+    names = options.partition.split(",")
+    if len(names) > 2 or len(set(names)) < len(names) or not all(names):
+        typed = f"got {options.partition!r}"
+        raise OptionError(f"--partition takes one partition or two different ones, such as edge,node; {typed}")
+    partitions = {name: partition(name, options.k) for name in names}
     model = None if options.model is None else load_model(options.model, options.model_class)
     backbone = options.backbone or (model and model.backbone) or READER
-    drawn = {name: edges_of(options.edges, one, options.sparsity, backbone) for name, one in circles.items()}
+    samplers = {name: edges_of(options, one, backbone) for name, one in partitions.items()}
     mine = None if options.file is None else text_file(options.file)
     print(f"reading {options.collection} ...", file=sys.stderr, flush=True)
     texts = collection(options.collection)
     document = mine or one_document(texts, options.document)
     tokens = Tokens(backbone, options.length, cache=Cache.on_disk())
     statistics = TermStatistics.of(tokens, texts.documents)
-    name, same = as_document(document)  # named by what it says, as Ranker does: the coins depend on it
+    key, same = as_document(document)  # named by what it says, as Ranker does: its edges depend on it
     print(f"drawing {shown(document.doc_id)} ...", file=sys.stderr, flush=True)
     cache, views = Cache(), []
-    for called, one in circles.items():
-        passages, more = Windows(options.window), {"seed": options.seed, "cache": cache}
-        builder = GraphBuilder({name: same}, tokens, statistics, drawn[called], one, passages, keep_edges=True, **more)
-        graph = builder([(options.query, options.query, name)])[0]
+    for name, circles in partitions.items():
+        builder = GraphBuilder(
+            {key: same}, tokens, statistics, samplers[name], circles, Windows(options.window),
+            keep_edges=True, seed=options.seed, cache=cache,
+        )  # fmt: skip
+        graph = builder([(options.query, options.query, key)])[0]
         graph.document_id = document.doc_id
-        score, without = (None, {}) if model is None else scores_without(model, graph)
-        views.append(View(graph, called, score, without))
-    # Blocks cut the text and are no look at the social graph: beside others they stand with the friends of those.
-    social = next((name for name, one in drawn.items() if isinstance(one, SocialEdges)), None)
-    source = next((view.graph for view in views if view.name == social), views[0].graph)
+        score, without = (None, None) if model is None else scores_without(model, graph)
+        views.append(View(graph, name, score, without))
+    # Blocks cut the text and have no social graph: beside other circles they stand with the friends of those.
+    social = {name: one for name, one in samplers.items() if isinstance(one, SocialEdges)}
+    source = next((view.graph for view in views if view.name in social), views[0].graph)
     for view in views:
         for part in ("edge_index", "edge_weight", *node_weights(source)):
             view.graph[part] = source[part]
-    edges = cast(SocialEdges, drawn[social]) if social else None
     evidence = None if mine else known_evidence(options.query, document, texts, tokens.tokenizer, options.collection)
+    edges = next(iter(social.values()), None)
     return page_of(views, options.query, document, tokens, model, edges, evidence).save(options.output)
 
 
-def names(typed: str) -> list[str]:
-    """Return the partitions that are to stand side by side.
-
-    Raises:
-        OptionError: none, more than two, or twice the same.
-    """
-    chosen = typed.split(",")
-    if len(chosen) > 2 or len(set(chosen)) < len(chosen) or not all(chosen):
-        raise OptionError(f"--partition takes one partition or two different ones, such as edge,node; got {typed!r}")
-    return chosen
-
-
 def partition(name: str, k: int) -> Partition:
-    """Return the partition that a name or a dotted path means, with ``k`` circles where it takes a ``k``.
-
-    Raises:
-        OptionError: there is none.
-    """
+    """Return the partition that a name or a dotted path means, with ``k`` circles where it takes a ``k``."""
     return with_k(own(name, Partition, option="--partition ") if "." in name else name, k)
 
 
-def edges_of(name: str | None, circles: Partition, sparsity: float | None, backbone: str) -> EdgeSampler:
-    """Return what draws the edges: a name of the shelf, or a pattern or a sampler by its dotted path.
+def edges_of(options: argparse.Namespace, circles: Partition, backbone: str) -> EdgeSampler:
+    """Return what draws the edges of a partition: a name of the shelf, or a dotted path of a pattern or a sampler.
 
-    Args:
-        name: None: the social graph; for blocks, which cut the text, its reading order.
-        circles: the partition that reads them.
-        sparsity: share of pairs that are no friends, where the edges take it; None: the edges' own.
-        backbone: where they ask a BERT.
-
-    Raises:
-        OptionError: there is none.
+    By default the social graph, or, of blocks, which cut the text, its reading order.
     """
+    name, sparsity = options.edges, options.sparsity
     if name is not None and "." in name:
         own(name, Pattern, EdgeSampler, option="--edges ")
-        made = build({"_target_": name})
-        if not isinstance(made, Pattern):
-            return cast(EdgeSampler, made)
-        return SocialEdges([made]) if sparsity is None else SocialEdges([made], sparsity=sparsity)
-    chosen = name or ("reading-order" if isinstance(circles, Blocks) else "social")
-    spec = compose_recipe("socialformer", [f"edges={quoted(chosen)}", f"model.backbone={quoted(backbone)}"])["edges"]
+        made: Any = build({"_target_": name})
+        if isinstance(made, Pattern):
+            made = SocialEdges([made]) if sparsity is None else SocialEdges([made], sparsity=sparsity)
+        return made
+    name = name or ("reading-order" if isinstance(circles, Blocks) else "social")
+    spec = compose_recipe("socialformer", [f"edges={quoted(name)}", f"model.backbone={quoted(backbone)}"])["edges"]
     made = build(spec | {"sparsity": sparsity} if sparsity is not None and "sparsity" in spec else spec)
-    return cast(EdgeSampler, made)
+    return made
 
 
 def own(name: str, *kinds: type, option: str) -> Any:
-    """Return a class of the user's own, see :func:`imported`; the current folder is looked through for it alone.
-
-    Raises:
-        OptionError: there is none, or it is of another kind.
-    """
+    """Return a class of the user's own, see :func:`imported`; the current folder is looked through for it alone."""
     here = str(Path.cwd())
     sys.path.insert(0, here)
     try:
@@ -130,35 +114,15 @@ def own(name: str, *kinds: type, option: str) -> Any:
         sys.path.remove(here)
 
 
-def known_evidence(
-    query: str, document: Document, texts: Collection, tokenizer: Any, folder: str
-) -> tuple[int, int] | None:
-    """Return the nodes that hold the answer to a query of the collection, by the query's text; None: nobody knows."""
-    asked = [name for split in texts.splits.values() for name, text in split.queries.items() if text == query]
-    if not asked or folder.startswith("irds:"):
-        return None
-    place = None if folder == "pydocs" else folder
-    nodes = (evidence_nodes(name, document, tokenizer, place) for name in asked)
-    return next((one for one in nodes if one is not None), None)
-
-
 def collection(name: str) -> Collection:
-    """Return the collection: pydocs, one of ir_datasets (``irds:ID``), or a folder.
-
-    Raises:
-        InputError: it cannot be read.
-    """
+    """Return the collection: pydocs, one of ir_datasets (``irds:ID``), or a folder."""
     if name == "pydocs":
         return load_pydocs()
     return load_irds(name.removeprefix("irds:"), shares=None) if name.startswith("irds:") else load_folder(name)
 
 
 def text_file(path: Path) -> Document:
-    """Return a text file as a document.
-
-    Raises:
-        InputError: it is not UTF-8.
-    """
+    """Return a text file as a document."""
     try:
         return Document(path.name, path.read_text("utf-8"))
     except UnicodeDecodeError as error:
@@ -166,28 +130,30 @@ def text_file(path: Path) -> Document:
 
 
 def one_document(texts: Collection, name: str) -> Document:
-    """Return the document of that id.
-
-    Raises:
-        InputError: there is none.
-    """
-    if name not in texts.documents:
-        # The ids of a large collection are not searched.
-        ids = list(texts.documents) if isinstance(texts.documents, dict) else []
-        near = [one for one in ids if name in one] or difflib.get_close_matches(name, ids)
-        hint = f"; did you mean {', '.join(near[:3])}?" if near else ""
-        raise InputError(f"{texts.name} has no document {name!r}{hint}")
-    return texts.documents[name]
+    """Return the document of that id."""
+    if name in texts.documents:
+        return texts.documents[name]
+    # the ids of a large collection are not searched
+    ids = list(texts.documents) if isinstance(texts.documents, dict) else []
+    near = [one for one in ids if name in one] or difflib.get_close_matches(name, ids)
+    hint = f"; did you mean {', '.join(near[:3])}?" if near else ""
+    raise InputError(f"{texts.name} has no document {name!r}{hint}")
 
 
 def load_model(folder: str, name: str) -> nn.BertRanker:
-    """Return a saved model, in evaluation mode. Every weight must be there.
-
-    Raises:
-        OptionError: no such class.
-        CheckpointError: no such model.
-    """
+    """Return a saved model, in evaluation mode."""
     kind = getattr(nn, name, None)
     if not (isinstance(kind, type) and issubclass(kind, nn.BertRanker)):
         raise OptionError(f"--model-class: socialgraph.nn has no model {name!r}")
     return kind.from_pretrained(folder).eval()
+
+
+def known_evidence(
+    query: str, document: Document, texts: Collection, tokenizer: Any, folder: str
+) -> tuple[int, int] | None:
+    """Return the nodes that hold the answer to a query of the collection, by the query's text; None: not known."""
+    if folder.startswith("irds:"):
+        return None
+    asked = [name for split in texts.splits.values() for name, text in split.queries.items() if text == query]
+    nodes = (evidence_nodes(name, document, tokenizer, None if folder == "pydocs" else folder) for name in asked)
+    return next((one for one in nodes if one is not None), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from torch import Tensor
 from torch_geometric.data import Batch
 from tqdm import tqdm
 
@@ -12,7 +13,7 @@ from socialgraph.nn.evaluating import evaluating
 from socialgraph.nn.selection import select
 
 
-def scores_without(model: torch.nn.Module, graph: DocumentGraph, batch_size: int = 8) -> tuple[float, dict[int, float]]:
+def scores_without(model: torch.nn.Module, graph: DocumentGraph, batch_size: int = 8) -> tuple[float, Tensor]:
     """Return a document's score, and for each of its circles the score of the document without that circle.
 
     A circle that is left out is not read at all; the others keep their members and their leaders. A score that falls
@@ -28,7 +29,8 @@ def scores_without(model: torch.nn.Module, graph: DocumentGraph, batch_size: int
         batch_size: variants that are scored at once.
 
     Returns:
-        The score, and a score for each circle by its number in ``graph.circle_index``, passages too.
+        The score, and the score without each circle, passages too: ``[C]`` in the order of ``graph.leader_index``, on
+        the CPU. Those of friend circles are ``without[~graph.passage_mask]``.
 
     Raises:
         InputError: a whole batch, or a graph without circles to leave out.
@@ -49,5 +51,5 @@ def scores_without(model: torch.nn.Module, graph: DocumentGraph, batch_size: int
             model(Batch.from_data_list([DocumentGraph(**select(graph, row).to_dict()) for row in rows])).float().cpu()
             for rows in tqdm(torch.split(keep, batch_size), "leaving circles out", disable=None, leave=False)
         ]
-    whole, *without = torch.cat(scores).tolist()
-    return whole, dict(enumerate(without))
+    every = torch.cat(scores)
+    return float(every[0]), every[1:]

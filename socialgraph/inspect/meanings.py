@@ -1,10 +1,6 @@
 """What each number of :func:`~socialgraph.inspect.describe.describe` means, in a sentence, with its unit."""
 
-from __future__ import annotations
-
-import re
-
-#: name, without the number of a block -> meaning
+#: name -> meaning
 MEANINGS = {
     "nodes": "word pieces of the document that are read",
     "edges": "friendships: pairs of word pieces that know each other",
@@ -29,13 +25,7 @@ MEANINGS = {
     "query_kept": "share of the query's word pieces in the document that are in a friend circle, from 0 to 1",
     "query_by_circle": "share of the query's word pieces in the document that one friend circle holds, on average",
     "hops_to_query": "hops from a word piece to the nearest one of the query, on average",
-    "met_query": "share of word pieces that have heard of a word piece of the query after so many blocks, from 0 to 1",
-    "heard_query": "share of the query's word pieces that a word piece has heard of after so many blocks, on average",
+    "heard_query": "share of the query's word pieces that a word piece has heard of after one block, on average",
     "readout": "share of word pieces that reach the score: those in any circle or passage, from 0 to 1",
     "friends_met": "share of its expected friends that a word piece meets in a friend circle, on average, from 0 to 1",
 }
-
-
-def meaning(name: str) -> str:
-    """Return what a number of that name means; nothing where it is none of :func:`describe`'s."""
-    return MEANINGS.get(re.sub(r"_\d+$", "", str(name)), "")

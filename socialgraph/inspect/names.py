@@ -69,7 +69,7 @@ def circle_names(pieces: Sequence[str], circles: Sequence[Sequence[int]]) -> lis
 
     with tf the number of its occurrences that have a member in the circle, and cf the number of the C circles in which
     it occurs: tf-idf, with circles for documents. Numbers come after words. A circle without such a word is called
-    "circle", with its place in the row.
+    "circle", with its number, from 0.
 
     Args:
         pieces: the document's word pieces, one for each node.
@@ -87,7 +87,7 @@ def circle_names(pieces: Sequence[str], circles: Sequence[Sequence[int]]) -> lis
         weight = {word: amount * math.log((1 + len(counts)) / circles_of[word]) for word, amount in count.items()}
         # the sort is stable: of equals the first of the text
         best = sorted(weight, key=lambda word: (word.isnumeric(), -weight[word]))
-        names.append(next((name for name in _candidates(best) if name not in names), f"circle {number + 1}"))
+        names.append(next((name for name in _candidates(best) if name not in names), f"circle {number}"))
     return names
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any
 
 import networkx as nx
 import torch
@@ -18,9 +18,9 @@ from torch_geometric.utils import cumsum
 from socialgraph.data.files import atomic_write
 from socialgraph.data.graph import DocumentGraph
 from socialgraph.edges.layout import documents
-from socialgraph.edges.pattern import Pattern
 from socialgraph.edges.social import SocialEdges
 from socialgraph.errors import InputError
+from socialgraph.inspect.patterns import pattern_probabilities
 from socialgraph.query_match import query_match
 
 #: what XML 1.0 does not allow, not even as a reference: control characters, halves of a pair, two non-characters
@@ -30,8 +30,8 @@ NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 def to_networkx(graph: DocumentGraph, words: Sequence[str] | None = None, edges: SocialEdges | None = None) -> nx.Graph:
     """Return one document's social graph as an undirected ``networkx.Graph``.
 
-    All values are plain Python ones, so that ``json.dumps(networkx.node_link_data(...))`` works. Circles keep
-    the numbers they have in ``graph.circle_index``, where passages count too.
+    All values are plain Python ones, so that ``json.dumps(networkx.node_link_data(...))`` works. Friend circles are
+    numbered from 0 in the order of ``graph.leader_index[~graph.passage_mask]``, and passages from 0 likewise.
 
     Nodes are the positions ``0 ... L - 1``, with the attributes
 
@@ -44,52 +44,59 @@ def to_networkx(graph: DocumentGraph, words: Sequence[str] | None = None, edges:
     * ``query_match``: whether the token is one of the query's.
 
     Edges are the friendships, with ``weight``, the probability the edge had, ``circles``, the numbers of the friend
-    circles in which both ends meet, and, if ``edges`` is given, ``pattern``, the name of the pattern that most explains
-    the edge (see :func:`strongest_patterns`), or None where every pattern abstains.
+    circles in which both ends meet, and, if ``edges`` is given,
 
-    The graph has ``query_id``, ``document_id`` and ``num_circles``.
+    * ``p_NAME`` for each pattern: P(i, j) as that pattern sees it, see
+      :func:`~socialgraph.inspect.pattern_probabilities`;
+    * ``pattern``: the name of the pattern with the largest share in ``weight`` (largest lambda P(i, j); of equals the
+      first), or None where every pattern abstains.
+
+    The graph has ``query_id``, ``document_id``, ``num_circles`` (friend circles) and ``num_passages``.
 
     Args:
         graph: one pair; of a batch, take ``batch[i]``. Edges and circles may be missing.
         words: the word pieces, one for each node, as ``Tokens.words(graph.input_ids)`` gives them.
-        edges: what drew the graph.
+        edges: what drew the graph: the ``SocialEdges`` that its builder got, ``ranker.parts.edges`` of a ranker.
 
     Raises:
-        InputError: a whole batch, or a number of words that is not the number of nodes.
+        InputError: a whole batch, a number of words that is not the number of nodes, or edges that were not kept.
     """
     original = graph
     graph, words = one_graph(graph, words)
     size = int(graph.num_nodes or 0)
     circle_index, leader_index, passage_mask = circles_of(graph)
-    is_passage = passage_mask[circle_index[1]]
-    passage: list[int | None] = [None] * size
-    for node, number in reversed(list(zip(*circle_index[:, is_passage].tolist(), strict=True))):
-        passage[node] = number
-    leads = (~passage_mask).nonzero().flatten()
+    number = circle_numbers(passage_mask)
+    node, circle = circle_index
+    is_passage = passage_mask[circle]
 
     columns: dict[str, Sequence[Any]] = {} if words is None else {"word": words}
     columns["position"] = range(size)
     columns |= {name: weight.tolist() for name, weight in node_weights(graph).items()}
-    columns["circles"] = _lists(circle_index[0, ~is_passage], circle_index[1, ~is_passage], size)
-    columns["leads"] = _lists(leader_index[leads], leads, size)
-    columns["passage"] = passage
+    columns["circles"] = _lists(node[~is_passage], number[circle[~is_passage]], size)
+    columns["leads"] = _lists(leader_index[~passage_mask], number[~passage_mask], size)
+    passages = _lists(node[is_passage], number[circle[is_passage]], size)
+    columns["passage"] = [numbers[0] if numbers else None for numbers in passages]
     columns["query_match"] = query_match(graph, documents(graph)[0]).tolist()
 
-    result = nx.Graph(query_id=graph.query_id, document_id=graph.document_id, num_circles=graph.num_circles)
+    counts = {"num_circles": int((~passage_mask).sum()), "num_passages": int(passage_mask.sum())}
+    result = nx.Graph(query_id=graph.query_id, document_id=graph.document_id, **counts)
     rows = zip(*columns.values(), strict=True)
     result.add_nodes_from((node, dict(zip(columns, row, strict=True))) for node, row in enumerate(rows))
 
     ends, weights = friendships(graph)
-    met = list(meetings(graph, ends))
-    none = [torch.empty(0, dtype=torch.long)]
-    inside = torch.cat(none + [edges for _, edges in met])
-    number = torch.cat(none + [torch.full_like(edges, number) for number, edges in met])
-    circles = _lists(inside, number, weights.numel())
-    qualities: dict[str, Sequence[Any]] = {"weight": weights.tolist(), "circles": circles}
+    met = edges_inside(graph, ends)
+    inside = torch.cat([ends.new_empty(0), *met])
+    circles = torch.repeat_interleave(torch.tensor([edges.numel() for edges in met], dtype=torch.long))
+    qualities: dict[str, Sequence[Any]] = {"weight": weights.tolist()}
+    qualities["circles"] = _lists(inside, circles, weights.numel())
     if edges is not None:
-        names = [*edges.patterns, None]  # place -1 is None
-        strongest = strongest_patterns(original, edges, ends.to(original.input_ids.device))
-        qualities["pattern"] = [names[number] for number in strongest.tolist()]
+        pairs = ends.to(original.input_ids.device)
+        probabilities = pattern_probabilities(original, edges, pairs)
+        qualities |= {f"p_{name}": probability.tolist() for name, probability in probabilities.items()}
+        parts = torch.stack([edges.weights[name] * probability for name, probability in probabilities.items()])
+        names = [*probabilities, None]
+        strongest = torch.where(parts.amax(0) > 0, parts.argmax(0), len(probabilities))
+        qualities["pattern"] = [names[place] for place in strongest.tolist()]
     values = zip(*qualities.values(), strict=True)
     attributes = (dict(zip(qualities, value, strict=True)) for value in values)
     result.add_edges_from(zip(*ends.tolist(), attributes, strict=True))
@@ -116,8 +123,38 @@ def to_graphml(
 
     Raises:
         InputError: see :func:`to_networkx`.
+        OutputError: the file cannot be written.
     """
-    result = to_networkx(graph, words, edges)
+    with atomic_write(path, "wb") as file:
+        nx.write_graphml(_for_xml(to_networkx(graph, words, edges)), file)
+
+
+def to_gexf(
+    graph: DocumentGraph,
+    path: str | os.PathLike[str],
+    words: Sequence[str] | None = None,
+    edges: SocialEdges | None = None,
+) -> None:
+    """Write one document's social graph as GEXF, Gephi's own format.
+
+    The attributes of nodes and edges are those of :func:`to_graphml`; the format has no place for the graph's own.
+
+    Args:
+        graph: see :func:`to_networkx`, as the rest.
+        path: of the file.
+        words: word pieces.
+        edges: what drew the graph.
+
+    Raises:
+        InputError: see :func:`to_networkx`.
+        OutputError: the file cannot be written.
+    """
+    with atomic_write(path, "wb") as file:
+        nx.write_gexf(_for_xml(to_networkx(graph, words, edges)), file)
+
+
+def _for_xml(result: nx.Graph) -> nx.Graph:
+    """Return a graph whose attributes are text, numbers and truth values that XML can hold."""
     for attributes in (result.graph, *result.nodes.values(), *result.edges.values()):
         if "word" in attributes:
             attributes["label"] = attributes["word"]
@@ -127,40 +164,7 @@ def to_graphml(
             attributes[name] = value
             if value is None or value == "":
                 del attributes[name]
-    with atomic_write(path, "wb") as file:
-        nx.write_graphml(result, file)
-
-
-@torch.no_grad()
-def pattern_parts(graph: DocumentGraph, edges: SocialEdges, ends: Tensor) -> Tensor:
-    """Return what each pattern adds to each pair, lambda_x P_x(i, j): ``[patterns, F]``, in the order of ``edges``.
-
-    Args:
-        graph: one pair's graph, with what the patterns need.
-        edges: whose patterns, with their weights lambda.
-        ends: node ids of the pairs, ``[2, F]``.
-    """
-    lowest, highest = ends.amin(0), ends.amax(0)
-    parts = [
-        edges.weights[name] * cast(Pattern, pattern)(graph).pair(lowest, highest)
-        for name, pattern in edges.patterns.items()
-    ]
-    return torch.stack(parts).clamp(min=0.0)
-
-
-def strongest_patterns(graph: DocumentGraph, edges: SocialEdges, ends: Tensor) -> Tensor:
-    """Return which pattern most explains each pair: that of largest lambda_x P_x(i, j); of equals, the first.
-
-    Args:
-        graph: see :func:`pattern_parts`, as the rest.
-        edges: whose patterns.
-        ends: node ids of the pairs.
-
-    Returns:
-        Places in ``edges.patterns``, ``[F]``; -1 where all patterns are 0.
-    """
-    part = pattern_parts(graph, edges, ends)
-    return torch.where(part.amax(0) > 0, part.argmax(0), -1)
+    return result
 
 
 def one_graph(graph: DocumentGraph, words: Sequence[str] | None) -> tuple[DocumentGraph, list[str] | None]:
@@ -192,7 +196,7 @@ def friendships(graph: DocumentGraph) -> tuple[Tensor, Tensor]:
     """Return each edge once, lower end first: ``[2, E / 2]``, and the probabilities they had, ``[E / 2]``.
 
     Raises:
-        InputError: friend circles were gathered without drawing the graph.
+        InputError: the graph has friend circles, and its edges were not kept.
     """
     if "edge_index" not in graph:
         if not bool(circles_of(graph)[2].all()):
@@ -203,20 +207,27 @@ def friendships(graph: DocumentGraph) -> tuple[Tensor, Tensor]:
 
 
 def circles_of(graph: DocumentGraph) -> tuple[Tensor, Tensor, Tensor]:
-    """Return ``circle_index``, ``leader_index`` and ``passage_mask``, empty where nobody has gathered."""
+    """Return ``circle_index``, ``leader_index`` and ``passage_mask``, empty where there are none."""
     if "circle_index" not in graph:
         none = torch.empty(0, dtype=torch.long)
         return none.new_empty(2, 0), none, none.bool()
     return graph.circle_index, graph.leader_index, graph.passage_mask
 
 
-def meetings(graph: DocumentGraph, ends: Tensor) -> Iterator[tuple[int, Tensor]]:
-    """Yield each friend circle's number, and which of the edges ``ends [2, F]`` lie between its members."""
+def circle_numbers(passage_mask: Tensor) -> Tensor:
+    """Return the number of each circle among its kind, ``[C]``: friend circles and passages each count from 0."""
+    return torch.where(passage_mask, passage_mask.cumsum(0), (~passage_mask).cumsum(0)) - 1
+
+
+def edges_inside(graph: DocumentGraph, ends: Tensor) -> list[Tensor]:
+    """Return for each friend circle which of the edges ``ends [2, F]`` lie between its members."""
     circle_index, _, passage_mask = circles_of(graph)
-    for number in (~passage_mask).nonzero().flatten().tolist():
+    found = []
+    for circle in (~passage_mask).nonzero().flatten().tolist():
         member = torch.zeros(int(graph.num_nodes or 0), dtype=torch.bool)
-        member[circle_index[0, circle_index[1] == number]] = True
-        yield number, member[ends].all(0).nonzero().flatten()
+        member[circle_index[0, circle_index[1] == circle]] = True
+        found.append(member[ends].all(0).nonzero().flatten())
+    return found
 
 
 def _lists(key: Tensor, value: Tensor, size: int) -> list[list[int]]:

@@ -8,7 +8,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
@@ -20,9 +20,10 @@ from socialgraph.data.graph import DocumentGraph
 from socialgraph.edges.social import SocialEdges
 from socialgraph.errors import InputError
 from socialgraph.inspect.describe import describe
-from socialgraph.inspect.meanings import meaning
+from socialgraph.inspect.meanings import MEANINGS
 from socialgraph.inspect.names import circle_names, query_nodes, query_pieces
-from socialgraph.inspect.networkx import circles_of, friendships, meetings, node_weights, one_graph, pattern_parts
+from socialgraph.inspect.networkx import circle_numbers, circles_of, edges_inside, friendships, node_weights, one_graph
+from socialgraph.inspect.patterns import pattern_shares
 
 #: the parts of the page's script, in their order
 SCRIPTS = ("data", "view", "circles", "word", "reader")
@@ -36,14 +37,14 @@ class View:
         graph: one pair, with its edges (``GraphBuilder(..., keep_edges=True)``); of a batch, take ``batch[i]``.
         name: of the partition; needed where a page shows two.
         score: the document's score, see :func:`~socialgraph.inspect.leave_one_out.scores_without`.
-        without: the score without a circle, by the circle's number in ``graph.circle_index``.
+        without: the score without each circle, ``[C]`` in the order of ``graph.leader_index``; None: not known.
         statistics: names and numbers to show; by default those of :func:`~socialgraph.inspect.describe.describe`.
     """
 
     graph: DocumentGraph
     name: str = ""
     score: float | None = None
-    without: Mapping[int, float] = field(default_factory=dict)
+    without: Tensor | None = None
     statistics: Mapping[str, Any] | None = None
 
 
@@ -57,12 +58,11 @@ def report(
     whole: tuple[int, int] | None = None,
     given: str | None = "together",
 ) -> str:
-    r"""Return an HTML page about one document's social graph; write it to a file and open it in any browser.
+    """Return an HTML page about one document's social graph; write it to a file and open it in any browser.
 
     The page shows the text with its circles as coloured lines, marks leaders, and tells of every word who its friends
-    are, with which probability, and where in the document. Of a tie between i and j the pattern x has the share
-
-    .. math:: \lambda_x P_x(i, j) \, / \, \sum_y \lambda_y P_y(i, j)
+    are, with which probability, where in the document, and which pattern a tie is owed to (see
+    :func:`~socialgraph.inspect.patterns.pattern_shares`).
 
     The page needs no network and no other file. The text of a document is hostile: words travel as JSON, stand on the
     page as text and nothing else, and a content security policy with the hashes of the page's own script and style
@@ -82,8 +82,8 @@ def report(
             None: not one sequence a circle, so the page does not show any.
 
     Raises:
-        InputError: a whole batch, a number of words that is not the number of nodes, edges that were never drawn, views
-            of different pairs, or ``without`` names a circle that the graph does not have.
+        InputError: a whole batch, a number of words that is not the number of nodes, edges that were never drawn, or
+            a number of scores ``without`` that is not the number of circles.
     """
     shown = [views] if isinstance(views, View) else [View(views)] if isinstance(views, Data) else list(views)
     pieces = one_graph(shown[0].graph, words)[1] or []
@@ -112,30 +112,34 @@ def _view(view: View, pieces: list[str], edges: SocialEdges | None) -> dict[str,
     """Return what the page tells of one partition."""
     graph, _ = one_graph(view.graph, pieces)
     circle_index, leader_index, passage_mask = circles_of(graph)
-    unknown = sorted(set(view.without) - set(range(leader_index.numel())))
-    if unknown:
-        raise InputError(f"scores name circle {unknown[0]}, but the graph has {leader_index.numel()} circles")
-    ties = {number: inside.numel() for number, inside in meetings(graph, friendships(graph)[0])}
-    members = [circle_index[0, circle_index[1] == number].tolist() for number in range(leader_index.numel())]
+    amount = leader_index.numel()
+    without = [math.nan] * amount if view.without is None else view.without.tolist()
+    if len(without) != amount:
+        raise InputError(f"expected a score without each of the {amount} circles of the graph, got {len(without)}")
+    numbers = circle_numbers(passage_mask).tolist()
+    members = [circle_index[0, circle_index[1] == circle].tolist() for circle in range(amount)]
     friends = (~passage_mask).nonzero().flatten().tolist()
-    names = dict(zip(friends, circle_names(pieces, [members[number] for number in friends]), strict=True))
+    names = dict(zip(friends, circle_names(pieces, [members[circle] for circle in friends]), strict=True))
+    ties = dict(zip(friends, map(len, edges_inside(graph, friendships(graph)[0])), strict=True))
     statistics = describe(view.graph, edges=edges) if view.statistics is None else view.statistics
     return {
         "name": view.name,
         "score": _number(view.score),
         "circles": [
             {
-                "number": number,
-                "name": names.get(number, ""),
-                "passage": bool(passage_mask[number]),
-                "leader": int(leader_index[number]),
-                "members": members[number],
-                "ties": ties.get(number),
-                "without": _number(view.without.get(number)),
+                "number": numbers[circle],
+                "name": names.get(circle, ""),
+                "passage": circle not in names,
+                "leader": int(leader_index[circle]),
+                "members": members[circle],
+                "ties": ties.get(circle),
+                "without": _number(without[circle]),
             }
-            for number in range(leader_index.numel())
+            for circle in range(amount)
         ],
-        "statistics": [[str(name).replace("_", " "), _shown(one), meaning(name)] for name, one in statistics.items()],
+        "statistics": [
+            [str(name).replace("_", " "), _shown(value), MEANINGS.get(name, "")] for name, value in statistics.items()
+        ],
     }
 
 
@@ -154,7 +158,7 @@ def _edges(original: DocumentGraph, edges: SocialEdges | None) -> dict[str, Any]
         "wide": size > 1 << 16,
         "weight": _base64((weight.double() / step).round(), "<u2"),
         "step": step,
-        "shares": {name: _base64((share * 255).round(), "u1") for name, share in shares.items()},
+        "shares": {name: _base64((share.cpu() * 255).round(), "u1") for name, share in shares.items()},
     }
 
 
@@ -176,23 +180,6 @@ def embedded_json(data: Any) -> str:
     """Return JSON that may stand inside a ``<script>``: ASCII, and without a character that HTML reads."""
     text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return re.sub("[<>&]", lambda match: f"\\u{ord(match[0]):04x}", text)
-
-
-def pattern_shares(graph: DocumentGraph, edges: SocialEdges, ends: Tensor) -> dict[str, Tensor]:
-    """Return each pattern's share in the probability of each pair, ``[F]`` in [0, 1] and on the CPU.
-
-    Args:
-        graph: one pair's graph, with what the patterns need.
-        edges: whose patterns, with their weights lambda.
-        ends: node ids of the pairs, lower first, ``[2, F]``.
-
-    Returns:
-        A share for each name, see :func:`report`; all 0 where every pattern abstains.
-    """
-    parts = pattern_parts(graph, edges, ends)
-    total = parts.sum(0)
-    shares = (parts / torch.where(total > 0, total, 1.0)).cpu()
-    return dict(zip(edges.patterns, shares, strict=True))
 
 
 def _part(name: str) -> str:

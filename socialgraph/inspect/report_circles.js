@@ -23,7 +23,7 @@ function circleRow(view, circle) {
       if (!view.shown.delete(circle.number)) view.shown.add(circle.number);
       paintCircles(view);
     });
-    underline(view, chip, [circle.number], 4);
+    underline(chip, [circle.number], 4);
     name.title = `Its most distinctive words; led by “${leader}”, word ${circle.leader}. Let this circle stand out`;
     name.dir = "auto";
     name.ariaLabel = `Circle ${circle.number}, ${circle.name}, led by ${leader}: let it stand out`;
@@ -34,7 +34,7 @@ function circleRow(view, circle) {
       view.shown.add(view.solo);
       reveal(view, circle.leader);
     });
-    row.style.setProperty("--own", colour(view, circle.number));
+    row.style.setProperty("--own", colour(circle.number));
     row.append(box, chip);
   }
   const size = make("span", "size", circle.members.length);

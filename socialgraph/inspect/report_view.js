@@ -2,13 +2,11 @@
 const views = data.views.map((known) => new (class View {
   name = known.name;
   score = known.score;
-  circles = known.circles;
   friendCircles = known.circles.filter((circle) => !circle.passage);
   passages = known.circles.filter((circle) => circle.passage);
   circlesOf = memberships(this.friendCircles);
   passagesOf = memberships(this.passages);
-  turn = new Map(this.friendCircles.map((circle, turn) => [circle.number, turn]));
-  shown = new Set(this.turn.keys()); // circles whose lines are drawn
+  shown = new Set(this.friendCircles.keys()); // numbers of the circles whose lines are drawn
   solo = null; // the circle that stands out
   pieces = [];
   badges = new Map(); // leader -> the mark beside it
@@ -24,7 +22,7 @@ function memberships(circles) {
   return found;
 }
 
-const colour = (view, number) => `var(--c${view.turn.get(number) % 8})`;
+const colour = (number) => `var(--c${number % 8})`;
 const meet = (view, i, j) => view.circlesOf[i].filter((number) => view.circlesOf[j].includes(number));
 
 function drawText(view) {
@@ -60,28 +58,28 @@ function drawText(view) {
 }
 
 // The line of a circle: solid for the first eight circles, then dashed, then dotted.
-function line(view, number) {
-  const [on, off] = [[1, 0], [6, 3], [2, 3]][Math.floor(view.turn.get(number) / 8) % 3];
-  const paint = colour(view, number);
+function line(number) {
+  const [on, off] = [[1, 0], [6, 3], [2, 3]][Math.floor(number / 8) % 3];
+  const paint = colour(number);
   return `repeating-linear-gradient(90deg, ${paint} 0 ${on}px, transparent ${on}px ${on + off}px)`;
 }
 
 // One line for each circle, one below the other.
-function underline(view, element, numbers, room = 11) {
+function underline(element, numbers, room = 11) {
   const step = Math.min(4, room / Math.max(numbers.length, 1)), thick = Math.max(step - 1, 0.8);
-  element.style.backgroundImage = numbers.map((number) => line(view, number)).join(", ");
+  element.style.backgroundImage = numbers.map(line).join(", ");
   element.style.backgroundSize = numbers.map(() => `100% ${thick}px`).join(", ");
   element.style.backgroundPosition = numbers.map((_, i) => `0 calc(100% - ${room - thick - i * step}px)`).join(", ");
 }
 
 function paintCircles(view) {
   const { solo, shown, pieces } = view;
-  const member = new Set(solo === null ? [] : view.circles[solo].members);
+  const member = new Set(solo === null ? [] : view.friendCircles[solo].members);
   const drawn = (number) => (solo === null ? shown.has(number) : number === solo);
   view.text.classList.toggle("solo-view", solo !== null);
-  view.text.style.setProperty("--own", solo === null ? "" : colour(view, solo));
+  view.text.style.setProperty("--own", solo === null ? "" : colour(solo));
   pieces.forEach((piece, node) => {
-    if (view.circlesOf[node].length) underline(view, piece, view.circlesOf[node].filter(drawn));
+    if (view.circlesOf[node].length) underline(piece, view.circlesOf[node].filter(drawn));
     piece.classList.toggle("member", member.has(node));
   });
   for (const [node, badge] of view.badges) {
@@ -100,11 +98,11 @@ function paintCircles(view) {
 }
 
 // The circles' numbers, each with its line.
-function chips(view, numbers) {
+function chips(numbers) {
   const box = make("span", "chips");
   for (const number of numbers) {
     const chip = make("span", "number", number);
-    if (view.turn.has(number)) underline(view, chip, [number], 4);
+    underline(chip, [number], 4);
     box.append(chip);
   }
   return box;

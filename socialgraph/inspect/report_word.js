@@ -92,7 +92,7 @@ function drawWord() {
   if (primary.passagesOf[current].length) place.append(`, passage ¶${primary.passagesOf[current].join(" ¶")}`);
   for (const view of views) {
     const mine = view.circlesOf[current];
-    if (mine.length) place.append(`, ${several ? `${view.name} ` : ""}${mine.length > 1 ? "circles" : "circle"} `, chips(view, mine));
+    if (mine.length) place.append(`, ${several ? `${view.name} ` : ""}${mine.length > 1 ? "circles" : "circle"} `, chips(mine));
   }
   const met = (view) => friends.filter((one) => meet(view, current, one.node).length).length;
   const also = views.filter((view) => view.friendCircles.length).map((view) => `, ${met(view)} of them in a circle with it${several ? ` (${view.name})` : ""}`);
@@ -141,7 +141,7 @@ function drawFriends(friends, pattern) {
     }
     for (const view of views) {
       row.append(make("td"));
-      row.lastChild.append(chips(view, meet(view, current, one.node)));
+      row.lastChild.append(chips(meet(view, current, one.node)));
     }
     row.dataset.node = one.node;
     table.append(row);

@@ -34,12 +34,10 @@ def explain(
 
 def _view(ranker: Ranker, query: str, text: Text, name: str, graph: DocumentGraph) -> View:
     graph.document_id = getattr(text, "doc_id", "")  # what a text is called here tells nobody anything
-    without: dict[int, float] = {}
     if "circle_index" in graph:
         score, without = scores_without(ranker.model, graph)
-    else:
-        score = float(ranker.predict([(query, text)])[0])
-    return View(graph.cpu(), name, score, without)
+        return View(graph.cpu(), name, score, without)
+    return View(graph.cpu(), name, float(ranker.predict([(query, text)])[0]))
 
 
 def _name(circles: Partition | None) -> str:

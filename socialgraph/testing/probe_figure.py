@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from socialgraph.errors import InputError, OptionError, counted
-from socialgraph.inspect.by_length import legend_above
-from socialgraph.inspect.marks import GREY
-from socialgraph.inspect.sizes_figure import LINES
 from socialgraph.testing.probe import Probe
 from socialgraph.testing.probe_model import ModelProbe, Sort
+
+#: Paul Tol's "bright" scheme, distinct also for the colour-blind, and a mark for each
+LINES = (("#4477AA", "o"), ("#EE6677", "s"), ("#228833", "^"), ("#AA3377", "D"), ("#66CCEE", "v"), ("#CCBB44", "P"))
+GREY = "#666666"
 
 
 def draw_probes(probes: Sequence[Probe], by: str = "circle") -> Figure:
@@ -59,7 +60,7 @@ def draw_probes(probes: Sequence[Probe], by: str = "circle") -> Figure:
             axes.spines[["top", "right"]].set_visible(False)
     for axes in panels[-1]:
         axes.set_xlabel("words between them", size=9)
-    legend_above(figure, len(probes))
+    figure.legend(frameon=False, fontsize=9, ncols=min(3, len(probes)), loc="outside upper left")
     where = "in one circle" if by == "circle" else "both in some circle"
     note = f"{where}; {probes[0].documents} documents of {probes[0].length:,} words; filled: clearly above chance"
     figure.supxlabel(note, size=8, color=GREY, x=0.02, ha="left")
@@ -97,7 +98,7 @@ def draw_model_probes(probes: Sequence[ModelProbe], names: Sequence[str] | None 
     axes.set_ylabel(f"right, after {probes[0].steps:,} steps", size=9)
     axes.tick_params(labelsize=8, colors=GREY, length=2.5)
     axes.spines[["top", "right"]].set_visible(False)
-    legend_above(figure, len(probes))
+    figure.legend(frameon=False, fontsize=9, ncols=min(3, len(probes)), loc="outside upper left")
     return figure
 
 

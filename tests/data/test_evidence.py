@@ -3,7 +3,7 @@
 import pytest
 
 from socialgraph.data import Document, Tokens
-from socialgraph.data.evidence import Evidence, read_evidence, read_flags
+from socialgraph.data.evidence import Evidence, evidence_nodes, read_evidence, read_flags
 from socialgraph.errors import InputError
 
 EVIDENCE = "qid\tdoc_id\tstart_tok\tend_tok\n"
@@ -47,3 +47,21 @@ def test_a_place_in_the_text_is_behind_the_title_in_the_document(tiny_bert):
     assert tokens.words(whole[place.start : place.end]) == ["w2", "w3"]
     assert tokens.whole_length(document.full_text) == whole.numel() == 8
     assert Evidence("d", 1, 3).in_full_text(Document("d", document.text), tokens) == Evidence("d", 1, 3)
+
+
+def test_the_evidence_of_a_folder_is_found_for_any_tokenizer(tmp_path, tiny_bert):
+    text = "Once upon a time a dog barked. The answer is unbelievable weather. The end."
+    document = Document("d", text, "A title of five words")
+    tokens = Tokens("minilm")
+    start = len(tokens.tokenizer(text[: text.index("The answer")], add_special_tokens=False)["input_ids"])
+    size = len(tokens.tokenizer("The answer is unbelievable weather", add_special_tokens=False)["input_ids"])
+    header = "qid\tdoc_id\tstart_tok\tend_tok\n"
+    (tmp_path / "evidence.tsv").write_text(f"{header}q\td\t{start}\t{start + size}\n")
+    ids = tokens.document(document)
+    first, last = evidence_nodes("q", document, tokens.tokenizer, tmp_path)
+    assert tokens.tokenizer.decode(ids[first:last]) == "the answer is unbelievable weather"
+    assert evidence_nodes("q2", document, tokens.tokenizer, tmp_path) is None
+    assert evidence_nodes("q", Document("other", text), tokens.tokenizer, tmp_path) is None
+    docs = Document("library/m", "m.first\nOne thing.\nm.second\nWhat is asked for.\nm.third\nMore.", "m")
+    first, last = evidence_nodes("m.second", docs, tokens.tokenizer)
+    assert tokens.tokenizer.decode(tokens.document(docs)[first:last]) == "m. second what is asked for."

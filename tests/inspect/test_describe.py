@@ -15,13 +15,11 @@ from torch_geometric.data import Batch
 from socialgraph.data import document_graph
 from socialgraph.data.graph import connect, gather, weigh
 from socialgraph.edges import DynamicDistance, SocialEdges, StaticCentrality, StaticDistance, Uniform
-from socialgraph.errors import InputError, OptionError
+from socialgraph.errors import InputError
 from socialgraph.inspect.describe import (
     SOURCES,
-    _symmetric,
     clustering_of,
     describe,
-    describe_all,
     path_length_of,
     random_network,
 )
@@ -118,23 +116,14 @@ def test_news_of_evidence_by_hand():
     # 8 nodes; 0 and 7 are words of the query. A passage of 0 1, a circle of 1 2 3 led by 2, a circle of 3 7 led by 3.
     # 4 5 6 meet nobody. 0 - 4 - 5 is a path of edges, 6 has no edge.
     words = [9, 0, 0, 0, 0, 0, 0, 8]
-    found = describe(
-        by_hand(8, [(0, 4), (4, 5)], [(2, [1, 2, 3]), (3, [3, 7])], [(0, [0, 1])], words, query=(8, 9)), blocks=3
-    )
+    found = describe(by_hand(8, [(0, 4), (4, 5)], [(2, [1, 2, 3]), (3, [3, 7])], [(0, [0, 1])], words, query=(8, 9)))
     assert found["query_matches"] == 2
     assert found["query_kept"] == 1 / 2  # 7; the passage of 0 is no friend circle
     assert found["query_by_circle"] == pytest.approx((0 + 1 / 2) / 2)
     assert found["hops_to_query"] == pytest.approx((1 + 2) / 2)  # of 4 and 5; the others have no path
-    # block 1: 0 and 1 hear of 0, 3 and 7 of 7; then the leaders 2 and 3 hear of both
-    assert found["met_query_1"] == pytest.approx(5 / 8)
-    assert found["heard_query_1"] == pytest.approx((1 + 1 + 2 + 2 + 1) / 2 / 8)
-    # block 2: their circles hear of both, and so do 0 and 1, whose [CLS] has heard, too
-    for block in (2, 3):
-        assert found[f"met_query_{block}"] == pytest.approx(5 / 8)
-        assert found[f"heard_query_{block}"] == pytest.approx(5 / 8)
-    assert "met_query_4" not in found
+    # 0 and 1 hear of 0, 3 and 7 of 7; the leaders 2 and 3 hear of both
+    assert found["heard_query"] == pytest.approx((1 + 1 + 2 + 2 + 1) / 2 / 8)
     assert found["readout"] == 5 / 8
-    assert "met_query_2" not in describe(by_hand(2, []), blocks=1)
 
 
 def test_expected_friends_that_are_met():
@@ -160,20 +149,12 @@ def test_what_is_not_defined_is_nan():
     found = describe(by_hand(3, []))  # nobody knows anybody, and no word of the query
     assert (found["density"], found["clustering"], found["unreachable"]) == (0, 0, 1)
     assert found["query_matches"] == 0
-    for name in ("path_length", "small_world", "edges_kept", "reach_max", "query_kept", "met_query_1"):
+    for name in ("path_length", "small_world", "edges_kept", "reach_max", "query_kept", "heard_query"):
         assert math.isnan(found[name]), name
     batch = document_batch()
     for place in range(4):
         assert all(isinstance(value, float) for value in describe(batch[place]).values())
     assert list(describe(batch[0])) == list(describe(batch[1]))
-
-
-def test_the_direction_of_edges_is_ignored():
-    graph = document_graph(torch.arange(3), torch.tensor([1]), 0)
-    graph.edge_index = torch.tensor([[0, 2, 1], [1, 1, 0]])
-    graph.edge_weight = torch.ones(3)
-    assert describe(graph)["edges"] == 2
-    assert _symmetric(np.array([[0, 1], [1, 0]]), 2).toarray().tolist() == [[0, 1], [1, 0]]
 
 
 def test_patterns_differ_from_random_edges_where_path_lengths_do_not():
@@ -190,30 +171,11 @@ def test_patterns_differ_from_random_edges_where_path_lengths_do_not():
     assert found["social"]["friends_met"] != pytest.approx(found["random"]["friends_met"], rel=0.05)
 
 
-def test_many_documents_are_a_data_frame():
-    pytest.importorskip("pandas")
-    batch = document_batch()
-    for number, name in enumerate("abcd"):
-        batch.document_id[number] = name
-    table = describe_all(batch.to_data_list(), blocks=1)
-    assert [document for _, document in table.index] == list("abcd")
-    assert table.index.names == ["query", "document"]
-    first = {name: value for name, value in table.iloc[0].items() if not math.isnan(value)}
-    assert first == {name: value for name, value in describe(batch[0], 1).items() if not math.isnan(value)}
-    assert "met_query_2" not in table
-    assert table["nodes"].sum() == 70 + 33 + 1
-
-
-def test_refusals(monkeypatch):
+def test_refusals():
     batch = document_batch()
     with pytest.raises(InputError, match="batch of 4"):
         describe(batch)
-    with pytest.raises(OptionError, match="blocks must be at least 1, got 0"):
-        describe(batch[0], blocks=0)
     graph = batch[0]
     del graph.edge_index, graph.edge_weight
     with pytest.raises(InputError, match="build it with GraphBuilder"):
         describe(graph)
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(OptionError, match=r"describe_all needs pandas: pip install 'socialgraph-ir\[inspect\]'"):
-        describe_all([])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from pages import ATTACKS, HOSTILE, one, piece
 
 from socialgraph.inspect.report import View, report
@@ -38,7 +39,14 @@ def test_hostile_names_add_nothing_and_run_nothing(load):
     def shown(name, words):
         graph, edges = one(len(words))
         graph.document_id, graph.query_id = name, name
-        tab = load(report(View(graph, name, 1.0, {0: 0.5}, {name: name, "b": [name]}), words, name, edges))
+        tab = load(
+            report(
+                View(graph, name, 1.0, torch.full((graph.num_circles,), 0.5), {name: name, "b": [name]}),
+                words,
+                name,
+                edges,
+            )
+        )
         piece(tab, 0).hover()
         piece(tab, len(words) - 1).click()
         return tab

@@ -32,7 +32,7 @@ def test_a_word_that_all_circles_hold_names_none_of_them_first():
 
 
 def test_a_circle_without_a_word_has_its_number():
-    assert circle_names(TEXT, [[0, 3, 7], [7], []]) == ["circle 1", "circle 2", "circle 3"]
+    assert circle_names(TEXT, [[0, 3, 7], [7], []]) == ["circle 0", "circle 1", "circle 2"]
 
 
 def test_one_of_singular_and_plural_is_enough_and_words_come_before_numbers():
@@ -46,7 +46,7 @@ def test_names_differ_and_are_made_of_telling_whole_words(circles):
     assert len(set(names)) == len(names) == len(circles)
     words = set(whole_words(TEXT)[0])
     for number, name in enumerate(names):
-        if name != f"circle {number + 1}":
+        if name != f"circle {number}":
             assert set(name.split(", ")) <= words - STOP_WORDS - {",", "`", "s"}
             assert len(name.split(", ")) <= 3
 
@@ -54,4 +54,4 @@ def test_names_differ_and_are_made_of_telling_whole_words(circles):
 @pytest.mark.parametrize("word", ["<b>", "\u202eevil", "x" * 500, "it's"])
 def test_hostile_words_are_short_or_left_out(word):
     (name,) = circle_names([word], [[0]])
-    assert name == "circle 1" if len(word) < 500 else len(name) == 20
+    assert name == "circle 0" if len(word) < 500 else len(name) == 20

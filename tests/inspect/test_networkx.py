@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import networkx as nx
 import pytest
 import torch
-from conftest import document_batch
 
 from socialgraph.data import document_graph
 from socialgraph.edges import DynamicDistance, SocialEdges, StaticCentrality, StaticDistance
-from socialgraph.errors import InputError
-from socialgraph.inspect import to_networkx
-from socialgraph.inspect.networkx import strongest_patterns, to_graphml
+from socialgraph.errors import InputError, OutputError
+from socialgraph.inspect import pattern_probabilities, to_gexf, to_graphml, to_networkx
 
 WEIGHTS = {"static_distance": 1.0, "static_centrality": 3.0, "dynamic_distance": 2.0}
 EDGES = SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance()], WEIGHTS, sparsity=0.8)
@@ -30,17 +27,18 @@ def test_nodes_are_the_documents(batch, place):
     words = [f"w{i}" for i in graph.input_ids.tolist()]
     result = to_networkx(graph, words)
     assert list(result) == list(range(graph.num_nodes))
-    assert result.graph == {"query_id": "", "document_id": "", "num_circles": graph.num_circles}
-    friends = [c for c in range(graph.num_circles) if not graph.passage_mask[c]]
-    passages = [c for c in range(graph.num_circles) if graph.passage_mask[c]]
+    friends, passages = (mask.nonzero().flatten().tolist() for mask in (~graph.passage_mask, graph.passage_mask))
+    counts = {"num_circles": len(friends), "num_passages": len(passages)}
+    assert result.graph == {"query_id": "", "document_id": "", **counts}
     for node, at in result.nodes.items():
         assert at["word"] == words[node]
         assert at["position"] == node
         assert at["tfidf"] == float(graph.tfidf[node])
         assert at["dynamic_distance"] == float(graph.dynamic_distance[node])
-        assert at["circles"] == [c for c in friends if node in members(graph, c)]
-        assert at["leads"] == [c for c in friends if int(graph.leader_index[c]) == node]
-        assert [at["passage"]] == [c for c in passages if node in members(graph, c)]
+        # friend circles and passages are each numbered from 0
+        assert at["circles"] == [number for number, c in enumerate(friends) if node in members(graph, c)]
+        assert at["leads"] == [number for number, c in enumerate(friends) if int(graph.leader_index[c]) == node]
+        assert [at["passage"]] == [number for number, c in enumerate(passages) if node in members(graph, c)]
         assert at["query_match"] is (int(graph.input_ids[node]) in graph.query_ids.tolist())
 
 
@@ -60,7 +58,7 @@ def test_edges_are_the_friendships(batch, place):
     found = {pair: at["weight"] for i, j, at in result.edges(data=True) for pair in ((i, j), (j, i))}
     assert found == expected
     assert not result.is_directed()
-    friends = {c: members(graph, c) for c in range(graph.num_circles) if not graph.passage_mask[c]}
+    friends = dict(enumerate(members(graph, c) for c in (~graph.passage_mask).nonzero().flatten().tolist()))
     for i, j, at in result.edges(data=True):
         assert at["circles"] == [c for c, inside in friends.items() if i in inside and j in inside]
 
@@ -90,7 +88,7 @@ def test_a_graph_that_has_not_met_yet():
     result = to_networkx(graph, ["a", "b", "c"])
     assert result.number_of_nodes() == 3
     assert result.number_of_edges() == 0
-    assert result.graph == {"query_id": "q", "document_id": "d", "num_circles": 0}
+    assert result.graph == {"query_id": "q", "document_id": "d", "num_circles": 0, "num_passages": 0}
     assert result.nodes[1] == {
         "word": "b", "position": 1, "tfidf": 1.0, "circles": [], "leads": [],
         "passage": None, "query_match": True,
@@ -116,35 +114,57 @@ def test_refusals(batch):
         to_networkx(graph)
 
 
-def test_the_module_does_not_hide_networkx():
-    assert sys.modules["networkx"] is nx
-    assert type(to_networkx(document_batch()[3])) is nx.Graph
-
-
-@pytest.mark.parametrize("place", range(4))
-def test_edges_name_the_pattern_that_explains_them(batch, place):
-    graph = batch[place]
-    dense = {name: WEIGHTS[name] * pattern(graph).dense()[0] for name, pattern in EDGES.patterns.items()}
-    for i, j, at in to_networkx(graph, edges=EDGES).edges(data=True):
-        assert dense[at["pattern"]][i, j] == max(matrix[i, j] for matrix in dense.values())
-    assert "pattern" not in next(iter(to_networkx(batch[0]).edges(data=True)))[2]
-
-
 def test_every_pattern_explains_something(batch):
     found = {at["pattern"] for *_, at in to_networkx(batch[2], edges=EDGES).edges(data=True)}
     assert found == set(WEIGHTS)
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_edges_have_the_probability_of_each_pattern(batch, place):
+    graph = batch[place]
+    # a pattern of little weight has the largest share in no edge, and is seen nevertheless
+    edges = SocialEdges({**EDGES.patterns, "far": StaticDistance(50)}, {**WEIGHTS, "far": 0.01}, sparsity=0.8)
+    dense = {name: pattern(graph).dense()[0] for name, pattern in edges.patterns.items()}
+    network = to_networkx(graph, edges=edges)
+    for i, j, at in network.edges(data=True):
+        assert all(at[f"p_{name}"] == matrix[i, j] for name, matrix in dense.items())
+        parts = {name: WEIGHTS[name] * float(dense[name][i, j]) for name in WEIGHTS}
+        assert parts[at["pattern"]] == max(parts.values())
+    tensors = pattern_probabilities(graph, edges)
+    assert list(tensors) == list(dense)
+    for name, matrix in dense.items():
+        assert torch.equal(tensors[name], matrix[tuple(graph.edge_index)])
+
+
+def test_the_probabilities_of_the_patterns_make_that_of_the_edge(batch):
+    graph, edges = batch[0], SocialEdges(EDGES.patterns.values(), sparsity=0.8)  # as it was drawn
+    parts = pattern_probabilities(graph, edges)
+    mean = sum(edges.weights[name] * part for name, part in parts.items())
+    factor = graph.edge_weight / mean  # 1 / mu, but where P / mu is clipped at 1
+    unclipped = graph.edge_weight < 1
+    assert torch.allclose(factor[unclipped], factor[unclipped][0].expand(int(unclipped.sum())), rtol=1e-4)
+    pairs = torch.tensor([[0, 5], [5, 0]])
+    assert all(len(set(part.tolist())) == 1 for part in pattern_probabilities(graph, EDGES, pairs).values())
+    del graph.edge_index
+    with pytest.raises(InputError, match="keep_edges=True"):
+        pattern_probabilities(graph, EDGES)
+
+
+def test_a_batch_has_the_probabilities_of_its_documents(batch):
+    whole = pattern_probabilities(batch, EDGES)
+    parts = [pattern_probabilities(batch[place], EDGES) for place in range(4)]
+    for name in WEIGHTS:
+        assert torch.allclose(whole[name], torch.cat([part[name] for part in parts]))
 
 
 def test_edges_that_no_pattern_explains(batch):
     graph = batch[0]
     graph.query_ids = torch.full_like(graph.query_ids, 199_999)  # no match: dynamic distance abstains
     del graph.dynamic_distance
-    edges = SocialEdges([DynamicDistance()])
-    assert {at["pattern"] for *_, at in to_networkx(graph, edges=edges).edges(data=True)} == {None}
-    both = torch.tensor([[0, 5], [5, 0]])
-    assert strongest_patterns(graph, edges, both).tolist() == [-1, -1]
-    again = SocialEdges({"one": StaticDistance(), "two": StaticDistance()})
-    assert strongest_patterns(graph, again, both).tolist() == [0, 0]  # of equals the first
+    network = to_networkx(graph, edges=SocialEdges([DynamicDistance()]))
+    assert {(at["pattern"], at["p_dynamic_distance"]) for *_, at in network.edges(data=True)} == {(None, 0.0)}
+    equal = to_networkx(graph, edges=SocialEdges({"one": StaticDistance(), "two": StaticDistance()}))
+    assert {at["pattern"] for *_, at in equal.edges(data=True)} == {"one"}  # of equals the first
 
 
 def test_the_graph_stays_as_it_was(batch):
@@ -155,15 +175,18 @@ def test_the_graph_stays_as_it_was(batch):
     assert all(graph[key] is value for key, value in before.items() if isinstance(value, torch.Tensor))
 
 
-def test_graphml_is_read_back(batch, tmp_path):
+FORMATS = [(to_graphml, nx.read_graphml), (to_gexf, nx.read_gexf)]
+
+
+@pytest.mark.parametrize(("write", "read"), FORMATS)
+def test_a_file_is_read_back(batch, write, read, tmp_path):
     graph = batch[0]
     graph.query_id, graph.document_id = "q & a", "<d>"
     words = ["</node>", "$x$", "\x00\x1bhid\ud800den", "é漢", "\ufffe", "##ing", *["w"] * 64]
-    path = tmp_path / "graph.graphml"
-    to_graphml(graph, path, words, EDGES)
-    again, expected = nx.read_graphml(path, node_type=int), to_networkx(graph, words, EDGES)
-    assert again.graph["document_id"] == "<d>"
-    assert (again.graph["query_id"], again.graph["num_circles"]) == ("q & a", graph.num_circles)
+    write(graph, tmp_path / "graph.xml", words, EDGES)
+    again, expected = read(tmp_path / "graph.xml", node_type=int), to_networkx(graph, words, EDGES)
+    if write is to_graphml:  # GEXF has no place for what is said of the whole graph
+        assert {name: again.graph[name] for name in expected.graph} == expected.graph
     assert set(again) == set(expected)
     assert {frozenset(pair) for pair in again.edges} == {frozenset(pair) for pair in expected.edges}
     for node, at in expected.nodes.items():
@@ -172,19 +195,26 @@ def test_graphml_is_read_back(batch, tmp_path):
         assert got.get("leads", "") == ",".join(map(str, at["leads"]))
         assert (got["passage"], got["query_match"], got["position"]) == (at["passage"], at["query_match"], node)
         assert got["tfidf"] == pytest.approx(at["tfidf"])
-        assert got.get("label") == got.get("word")
     shown = ["</node>", "$x$", "hidden", "é漢", None, "##ing", "w"]
     assert [again.nodes[node].get("word") for node in range(7)] == shown
+    assert [again.nodes[node]["label"] for node in (0, 2, 6)] == ["</node>", "hidden", "w"]
     for i, j, at in expected.edges(data=True):
         got = again.edges[i, j]
-        assert (got["pattern"], got["weight"]) == (at["pattern"], pytest.approx(at["weight"]))
-        assert got.get("circles", "") == ",".join(map(str, at["circles"]))
+        assert (got["pattern"], got.get("circles", "")) == (at["pattern"], ",".join(map(str, at["circles"])))
+        assert all(got[name] == pytest.approx(at[name]) for name in ("weight", *(f"p_{name}" for name in WEIGHTS)))
 
 
 @pytest.mark.parametrize("place", [1, 3])
-def test_graphml_of_next_to_nothing(batch, place, tmp_path):
-    to_graphml(batch[place], tmp_path / "graph.graphml")
-    assert nx.read_graphml(tmp_path / "graph.graphml").number_of_nodes() == batch[place].num_nodes
+@pytest.mark.parametrize(("write", "read"), FORMATS)
+def test_files_of_next_to_nothing(batch, place, write, read, tmp_path):
+    write(batch[place], tmp_path / "graph.xml")
+    assert read(tmp_path / "graph.xml").number_of_nodes() == batch[place].num_nodes
+
+
+@pytest.mark.parametrize("write", [to_graphml, to_gexf])
+def test_a_folder_is_no_file_to_write_it_to(batch, write, tmp_path):
+    with pytest.raises(OutputError, match="is a folder: give the path of a file in it"):
+        write(batch[3], tmp_path)
 
 
 def test_graphml_without_passages_leaves_none_out(tmp_path):

@@ -3,6 +3,9 @@
 import html
 import re
 
+import pytest
+
+from socialgraph.errors import OutputError
 from socialgraph.inspect.page import Page
 
 HOSTILE = """<!DOCTYPE html><script>parent.document.title = "mine"</script>"></iframe><img src=x onerror='alert(1)'>"""
@@ -11,6 +14,13 @@ HOSTILE = """<!DOCTYPE html><script>parent.document.title = "mine"</script>"></i
 def test_it_is_saved_as_it_is(tmp_path):
     path = Page(HOSTILE).save(tmp_path / "a" / "page.html")
     assert path.read_text("utf-8") == HOSTILE
+
+
+def test_a_folder_is_no_file_to_save_it_to(tmp_path):
+    with pytest.raises(OutputError, match="is a folder: give the path of a file in it") as refused:
+        Page(HOSTILE).save(tmp_path)
+    assert "\n" not in str(refused.value)
+    assert not [*tmp_path.iterdir()]
 
 
 def test_a_notebook_shows_it_in_a_frame_of_its_own():

@@ -27,11 +27,13 @@ def two() -> tuple[str, list]:
     other.circle_index, other.leader_index = keep, graph.leader_index[: friends[1]]
     other.passage_mask = graph.passage_mask[: friends[1]]
     text = report([View(graph, "edge"), View(other, "node")], WORDS, "copy a file", edges)
-    members = [
-        [one.circle_index[0, one.circle_index[1] == number].tolist() for number in range(one.num_circles)]
-        for one in (graph, other)
-    ]
-    return text, members
+    return text, [listed(graph), listed(other)]
+
+
+def listed(graph) -> list[list[int]]:
+    """The members of circles in the order in which the page lists them: friend circles, then passages."""
+    order = [*(~graph.passage_mask).nonzero().flatten().tolist(), *graph.passage_mask.nonzero().flatten().tolist()]
+    return [graph.circle_index[0, graph.circle_index[1] == circle].tolist() for circle in order]
 
 
 def nodes(tab, selector: str) -> list[int]:
@@ -71,8 +73,8 @@ def test_what_bert_reads_of_a_circle(load):
     whole = (300, 9)
     tab = load(page(query_words=["copy", "a", "fil", "##e"], whole=whole, evidence=(20, 30)))
     row = tab.locator(".friends .circle").first
-    number = int(row.get_attribute("data-circle"))
-    members = graph.circle_index[0, graph.circle_index[1] == number].tolist()
+    circle = int((~graph.passage_mask).nonzero()[int(row.get_attribute("data-circle"))])
+    members = graph.circle_index[0, graph.circle_index[1] == circle].tolist()
     row.locator(".given summary").click()
     text = row.locator(".sequence").text_content()
     assert text.startswith("[CLS] copy a file [SEP] ")
@@ -88,7 +90,7 @@ def test_what_bert_reads_of_a_circle(load):
     assert f"{size + 4 + 3} word pieces: 4 of the query, {size} word pieces of the circle, 3 marks" in note
     assert "The query is cut after 4 of its 9 word pieces" in note
     assert f"It holds {len({*members} & {*range(20, 30)})} of the 10 word pieces of the evidence" in note
-    friends = graph.edge_index[1, graph.edge_index[0] == graph.leader_index[number]].tolist()
+    friends = graph.edge_index[1, graph.edge_index[0] == graph.leader_index[circle]].tolist()
     assert f"Left out: {len({*friends} - {*members})} of the leader’s {len(friends)} friends" in note
     assert "70 of its 300 word pieces are read" in tab.locator(".text .cut").text_content()
 
@@ -123,7 +125,7 @@ def test_two_partitions_stand_side_by_side(load):
     assert left["y"] == pytest.approx(right["y"], abs=1)
     for place, view in enumerate(members):
         rows = tab.locator(".view").nth(place).locator(".circle")
-        assert rows.locator(".size").all_text_contents() == [str(len(one)) for one in sorted_like(view, tab, place)]
+        assert rows.locator(".size").all_text_contents() == [str(len(one)) for one in view]
     tab.locator('.view:nth-child(1) .piece[data-node="12"]').hover()
     assert nodes(tab, ".piece.self") == [12, 12]
     assert tab.locator(".columns").all_text_contents() == ["edgenode"]
@@ -131,12 +133,6 @@ def test_two_partitions_stand_side_by_side(load):
     above, beneath = (texts.nth(i).bounding_box() for i in (0, 1))
     assert above["y"] + above["height"] <= beneath["y"]
     assert tab.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-
-
-def sorted_like(view: list, tab, place: int) -> list:
-    """The members of circles in the order in which the page lists them: friend circles, then passages."""
-    rows = tab.locator(".view").nth(place).locator(".circle")
-    return [view[int(number)] for number in rows.evaluate_all("all => all.map(one => one.dataset.circle)")]
 
 
 def test_on_a_phone_the_text_is_near_and_the_circles_do_not_scroll_inside(load):

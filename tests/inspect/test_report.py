@@ -17,7 +17,8 @@ from pages import HOSTILE, TIES, friends_of, one
 
 from socialgraph.edges import SocialEdges, StaticCentrality
 from socialgraph.errors import InputError
-from socialgraph.inspect.report import View, embedded_json, page, pattern_shares, report
+from socialgraph.inspect.patterns import pattern_shares
+from socialgraph.inspect.report import View, embedded_json, page, report
 
 
 class Elements(HTMLParser):
@@ -87,7 +88,7 @@ def test_the_policy_lets_the_pages_own_script_and_style_run_and_nothing_else():
 
 def test_the_data_are_those_of_the_graph():
     graph, edges = one()
-    without = {number: -0.5 * number for number in range(graph.num_circles)}
+    without = -0.5 * torch.arange(graph.num_circles)
     words = [f"w{i}" for i in graph.input_ids.tolist()]
     data = embedded(
         report(View(graph, "", 0.25, without, {"density_of_edges": 0.0712, "sizes": [3, 4000]}), words, "w7 of", edges)
@@ -98,11 +99,13 @@ def test_the_data_are_those_of_the_graph():
     assert view["score"] == 0.25
     assert view["statistics"] == [["density of edges", "0.0712", ""], ["sizes", "3, 4,000", ""]]
     assert data["weights"]["tfidf"] == pytest.approx(graph.tfidf.tolist(), rel=1e-5)
-    for number, circle in enumerate(view["circles"]):
-        members = graph.circle_index[0, graph.circle_index[1] == number].tolist()
-        assert (circle["number"], circle["members"], circle["without"]) == (number, members, without[number])
-        assert circle["leader"] == graph.leader_index[number]
-        assert circle["passage"] == graph.passage_mask[number]
+    passages = int(graph.passage_mask.sum())
+    for place, circle in enumerate(view["circles"]):
+        members = graph.circle_index[0, graph.circle_index[1] == place].tolist()
+        assert (circle["members"], circle["without"]) == (members, -0.5 * place)
+        assert circle["number"] == (place if place < passages else place - passages)  # each kind counts from 0
+        assert circle["leader"] == graph.leader_index[place]
+        assert circle["passage"] == graph.passage_mask[place]
         inside = sum(j in members for i in members for j in friends_of(graph, i)) // 2
         assert circle["ties"] == (None if circle["passage"] else inside)
 
@@ -146,8 +149,8 @@ def test_what_cannot_be_shown_is_said():
         report(batch, [])
     with pytest.raises(InputError, match="expected a word for each of its 70 nodes, got 1"):
         report(batch[0], ["a"])
-    with pytest.raises(InputError, match="scores name circle 99, but the graph has"):
-        report(View(batch[0], without={99: 1.0}), ["a"] * 70)
+    with pytest.raises(InputError, match="a score without each of the 9 circles of the graph, got 1"):
+        report(View(batch[0], without=torch.ones(1)), ["a"] * 70)
     graph = batch[0]
     del graph.edge_index
     with pytest.raises(InputError, match="keep_edges=True"):

@@ -6,7 +6,8 @@ import pytest
 import torch
 from pages import TIES, circles_of, friends_of, one, piece
 
-from socialgraph.inspect.report import View, pattern_shares, report
+from socialgraph.inspect.patterns import pattern_shares
+from socialgraph.inspect.report import View, report
 from socialgraph.partition import EdgeCircles, NodeCircles
 
 
@@ -32,7 +33,7 @@ def test_hovering_a_word_shows_its_friends(load):
     graph, edges = one()
     ids = graph.input_ids.tolist()
     tab = load(report(graph, [f"w{i}" for i in ids], "", edges))
-    shares = pattern_shares(graph, edges, graph.edge_index.sort(0).values)
+    shares = pattern_shares(graph, edges, graph.edge_index)
     for node in (0, 33, 69):
         friends = friends_of(graph, node)
         piece(tab, node).hover()
@@ -66,7 +67,7 @@ def test_a_pattern_weighs_friends_by_its_part(load):
     assert tab.locator(".piece.shaded").count() > 30
     piece(tab, 33).hover()
     friends = friends_of(graph, 33)
-    ends = torch.tensor([[min(33, j) for j in friends], [max(33, j) for j in friends]])
+    ends = torch.tensor([[33] * len(friends), list(friends)])
     share = dict(zip(friends, pattern_shares(graph, edges, ends)["static_distance"].tolist(), strict=True))
     for friend, cells in listed(tab).items():
         assert float(cells[2]) == pytest.approx(friends[friend] * share[friend], abs=3e-3)
@@ -83,9 +84,10 @@ def test_toggling_a_circle_takes_its_line_away(load):
     belongs = [circles_of(graph, node) for node in range(70)]
     assert lines(tab) == [len(numbers) for numbers in belongs]
     assert max(lines(tab)) > 2
-    number = friends[1]
-    members = graph.circle_index[0, graph.circle_index[1] == number].tolist()
-    leader = int(graph.leader_index[number])
+    number = 1
+    members = graph.circle_index[0, graph.circle_index[1] == friends[number]].tolist()
+    leader = int(graph.leader_index[friends[number]])
+    assert tab.locator(".friends .number").all_text_contents() == [str(place) for place in range(len(friends))]
     assert str(number) in piece(tab, leader).evaluate("one => one.nextElementSibling.textContent").split()
     tab.get_by_label(f"Show circle {number}", exact=True).uncheck()
     assert lines(tab) == [len(numbers) - (number in numbers) for numbers in belongs]
@@ -94,12 +96,14 @@ def test_toggling_a_circle_takes_its_line_away(load):
     assert not any(lines(tab))
     assert tab.locator(".piece.leading").count() == 0
     tab.locator(".first").fill("1")
-    assert lines(tab) == [int(friends[0] in numbers) for numbers in belongs]
-    tab.locator(f'.circle[data-circle="{number}"] .name').click()  # let it stand out
+    assert lines(tab) == [int(0 in numbers) for numbers in belongs]
+    tab.locator(f'.friends .circle[data-circle="{number}"] .name').click()  # let it stand out
     marked = tab.locator(".piece.member").evaluate_all("all => all.map(one => Number(one.dataset.node))")
     assert sorted(marked) == sorted(members)
     passages = int(graph.passage_mask.sum())
     assert tab.locator(".text.passages > div").count() == passages
+    labels = tab.locator(".text > div").evaluate_all("all => all.map(one => one.dataset.label)")
+    assert labels == [f"¶{number}" for number in range(passages)]
     tab.get_by_label("Passages").uncheck()
     assert tab.locator(".text.passages").count() == 0
 
@@ -136,14 +140,18 @@ def test_the_keyboard_reaches_everything(load):
 
 def test_scores_stand_beside_the_circles(load):
     graph, edges = one()
-    without = {number: 1.0 + (number - 3) / 8 for number in range(graph.num_circles)} | {3: 1.0 - 1e-5}
+    passages = int(graph.passage_mask.sum())
+    without = torch.tensor([1.0 + (circle - 3) / 8 for circle in range(graph.num_circles)])
+    without[3] = 1.0 - 1e-5
     tab = load(report(View(graph, "", 1.0, without), ["a"] * 70, "", edges))
-    for row in tab.locator(".circle").all():
-        number = int(row.get_attribute("data-circle"))
+    rows = [*tab.locator(".passage-list .circle").all(), *tab.locator(".friends > .circle").all()]  # as in the graph
+    assert len(rows) == graph.num_circles
+    for circle, row in enumerate(rows):
+        assert int(row.get_attribute("data-circle")) == (circle if circle < passages else circle - passages)
         after, change = row.locator(".delta").text_content().replace("−", "-").split()
-        assert float(after) == pytest.approx(without[number], abs=6e-4)
-        assert float(change) == pytest.approx(without[number] - 1.0, abs=6e-4)
-        side = "" if number == 3 else " down" if number < 3 else " up"  # of 3 no change is seen
+        assert float(after) == pytest.approx(float(without[circle]), abs=6e-4)
+        assert float(change) == pytest.approx(float(without[circle]) - 1.0, abs=6e-4)
+        side = "" if circle == 3 else " down" if circle < 3 else " up"  # of 3 no change is seen
         assert row.locator(".delta").get_attribute("class") == f"delta{side}"
         assert change[0] == {"": "0", " down": "-", " up": "+"}[side]
     tab = load(report(graph, ["a"] * 70, "", edges))

@@ -10,15 +10,17 @@ import pytest
 import torch
 from tales import random_texts, write_collection
 
-from socialgraph.cli import main
-from socialgraph.data import GraphBuilder, TermStatistics, Tokens, load_folder
-from socialgraph.data.texts import as_document
-from socialgraph.edges import DynamicCentrality, DynamicDistance, SocialEdges, StaticCentrality, StaticDistance
+from socialgraph import Ranker
+from socialgraph.cli import main, parser
+from socialgraph.data import load_folder
+from socialgraph.inspect.command import partition
 from socialgraph.inspect.leave_one_out import scores_without
 from socialgraph.nn import PARADE, Socialformer
-from socialgraph.partition import EdgeCircles, Windows
+from socialgraph.recipes.compose import compose_recipe
 
 QUERY = "w7 w30"
+#: whose page ``socialgraph inspect`` draws, unless told otherwise
+RECIPE = "socialformer-edge"
 
 
 @pytest.fixture
@@ -41,6 +43,19 @@ def run(*arguments: str) -> None:
     main(["inspect", "--query", QUERY, "--collection", "collection", *arguments])
 
 
+def test_the_defaults_are_those_of_a_recipe():
+    options, recipe = parser().parse_args(["inspect", "--query", "q", "--document", "d"]), compose_recipe(RECIPE)
+    wanted = {
+        "length": recipe["document_length"], "k": recipe["circles"]["k"], "window": recipe["passages"]["size"],
+        "seed": recipe["seed"], "sparsity": None, "backbone": None,
+    }  # fmt: skip
+    assert {name: getattr(options, name) for name in wanted} == wanted
+    assert partition(options.partition, options.k).__class__.__name__ == recipe["circles"]["_target_"].split(".")[-1]
+    words = " ".join(next(one for one in parser()._actions if one.choices).choices["inspect"].format_help().split())
+    for told in (recipe["model"]["backbone"], recipe["edges"]["sparsity"], recipe["document_length"]):
+        assert re.search(rf"\(default: [^)]*\b{told}\)", words)
+
+
 def test_a_document_with_a_model(world, capsys):
     torch.manual_seed(0)
     Socialformer.from_backbone(world).save_pretrained("model")
@@ -48,25 +63,20 @@ def test_a_document_with_a_model(world, capsys):
     assert "report.html (0." in capsys.readouterr().out
     found = page()
 
-    documents = load_folder("collection").documents
-    name, document = as_document(documents["d3"])  # coins are those of the text, as in Ranker.explain
-    tokens = Tokens(world, 50)
-    patterns = [StaticDistance(), StaticCentrality(), DynamicDistance(), DynamicCentrality(world)]
-    builder = GraphBuilder(
-        {name: document}, tokens, TermStatistics.of(tokens, documents), SocialEdges(patterns, sparsity=0.8),
-        EdgeCircles(k=3), Windows(16), keep_edges=True,
-    )  # fmt: skip
-    graph = builder([(QUERY, QUERY, name)])[0]
+    options = ("partition.k=3", "edges.sparsity=0.8")
+    ranker = Ranker.from_recipe(RECIPE, *options, backbone=world, window=16, document_length=50)
+    texts = load_folder("collection")
+    graph = ranker.count(texts).graph(QUERY, texts.documents["d3"]).to("cpu")
     score, without = scores_without(Socialformer.from_pretrained("model").eval(), graph)
-    assert found["words"] == tokens.words(graph.input_ids)
+    assert found["words"] == ranker.words(graph)
     assert (found["query"], found["document_id"]) == (QUERY, "d3")
     (view,) = found["views"]
     assert view["score"] == pytest.approx(score, abs=1e-4)
-    assert [circle["without"] for circle in view["circles"]] == pytest.approx(list(without.values()), abs=1e-4)
+    assert [circle["without"] for circle in view["circles"]] == pytest.approx(without.tolist(), abs=1e-4)
     assert sum(not circle["passage"] for circle in view["circles"]) == 3
-    for number, circle in enumerate(view["circles"]):
-        assert circle["members"] == graph.circle_index[0, graph.circle_index[1] == number].tolist()
-    assert set(found["edges"]["shares"]) == set(builder.edges.patterns)
+    for place, circle in enumerate(view["circles"]):
+        assert circle["members"] == graph.circle_index[0, graph.circle_index[1] == place].tolist()
+    assert set(found["edges"]["shares"]) == set(ranker.parts.edges.patterns)
     assert view["statistics"][0][:2] == ["nodes", "50"]
 
 
@@ -91,6 +101,40 @@ def test_sentences_cut_the_text_and_have_no_pattern(world):
     assert page()["edges"]["shares"] == {}
 
 
+def test_two_partitions_and_a_pattern_of_ones_own(world, tmp_path):
+    (tmp_path / "my_patterns.py").write_text(
+        "from socialgraph.edges import Centrality\n\n\n"
+        "class Growing(Centrality):\n    def weights(self, graph):\n        return 1.0 + graph.input_ids.double()\n"
+    )
+    edges = ("--edges", "my_patterns.Growing")
+    run("--document", "d1", "--backbone", world, "--partition", "edge,node", "-k", "3", *edges)
+    found = page()
+    assert [view["name"] for view in found["views"]] == ["edge", "node"]
+    assert list(found["edges"]["shares"]) == ["growing"]
+    for view in found["views"]:
+        names = [circle["name"] for circle in view["circles"] if not circle["passage"]]
+        assert len(names) == len(set(names)) == 3
+    members = [node for circle in found["views"][1]["circles"] if not circle["passage"] for node in circle["members"]]
+    assert len(members) == len(set(members))  # node-level circles share none
+
+
+def test_blocks_stand_beside_circles_with_their_friends(world):
+    run("--document", "d1", "--backbone", world, "--partition", "sentences,edge", "-k", "2")
+    assert set(page()["edges"]["shares"]) > {"static_distance"}
+
+
+def test_the_page_marks_the_evidence_of_a_query_of_the_collection(world, tmp_path):
+    run("--document", "d1", "--backbone", world)
+    assert page()["evidence"] is None
+    folder = tmp_path / "told"
+    write_collection(folder, {"d1": "w1 w2 w3 w7 " * 5}, {"d1": "w7 w30"}, test=["d1"])
+    # places are in word pieces of MiniLM, in which w2 is two: "w", "##2"
+    (folder / "evidence.tsv").write_text("qid\tdoc_id\tstart_tok\tend_tok\nq-d1\td1\t2\t6\n")
+    run("--collection", "told", "--document", "d1", "--backbone", world)
+    assert page()["evidence"] == [1, 3]
+    assert re.fullmatch(r"w2 w3", " ".join(page()["words"][1:3]))
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -107,6 +151,7 @@ def test_sentences_cut_the_text_and_have_no_pattern(world):
         (["--file", "latin1.txt"], "latin1.txt: not UTF-8 text"),
         (["--file", "nothing.txt"], "nothing.txt: No such file"),
         (["--document", "d1", "--output", "mine.txt/page.html"], "mine.txt"),
+        (["--document", "d1", "--output", "collection"], "collection is a folder: give the path of a file in it"),
         (["--document", "d1", "--partition", "edge,node,metis"], "--partition takes one partition or two different"),
         (["--document", "d1", "--partition", "edge,edge"], "--partition takes one partition or two different ones"),
         (["--document", "d1", "--edges", "socail"], "socail"),
