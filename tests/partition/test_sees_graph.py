@@ -85,7 +85,7 @@ def test_the_builder_hands_over_the_scores_of_the_first_stage(tiny_bert, edges):
         return {"q1": {"d1": 2.5, "d3": 0.5}}
 
     qrels = {"q1": {"d1": 1}, "q2": {"d2": 1}}
-    train = Split({"q2": "w9"}, {}, lambda: read.append("train"))
+    train = Split({"q2": "w9"}, {}, lambda: read.append("train") or {})
     splits = {"train": train, "test": Split({"q1": "w1"}, qrels, candidates)}
     collection = Collection("made", {}, splits)
     texts, pairs = {"d1": "w3 w1", "d2": "w4 w1", "d3": "w1 w1"}, [("q1", "w1", name) for name in ("d1", "d2", "d3")]
