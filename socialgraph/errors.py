@@ -33,7 +33,11 @@ class OutputError(SocialgraphError, OSError):
 
 
 class TooLargeError(SocialgraphError, RuntimeError):
-    """A document or a group that does not fit in memory even alone. The message names it, and what to lower."""
+    """A document or a training step that does not fit in memory. The message names it, and what to lower."""
+
+
+class TrainingError(SocialgraphError, RuntimeError):
+    """A training that cannot go on. The message names the step, and the last good checkpoint."""
 
 
 class LawError(SocialgraphError, AssertionError):

@@ -75,7 +75,7 @@ def test_a_warning_is_one_line(world, capsys, monkeypatch):
         main(["rank", "--query", "w1", "--ranker", "ranker", "a.txt", "empty.txt"])
         main(["rank", "--query", "", "--ranker", "ranker", "a.txt"])
     told = [line for line in capsys.readouterr().err.splitlines() if "loading PyTorch" not in line]
-    assert "warning: 1 documents have no word piece, they all get one score: empty.txt" in told
+    assert "warning: 1 documents have no word piece and stand last: empty.txt" in told
     assert "warning: 1 queries have no word piece and keep the order of their candidates: ''" in told
     assert all(line.startswith("warning: ") for line in told)
 
@@ -86,7 +86,7 @@ def test_a_warning_is_one_line(world, capsys, monkeypatch):
         (["a.txt", "none.txt"], "error: none.txt: No such file"),
         (["latin1.txt"], "error: latin1.txt: not UTF-8 text"),
         (["a.txt", "--ranker", "bert"], "error: bert: no ranker.json"),
-        (["a.txt", "--batch-size", "0"], "error: token_budget must be at least 1"),
+        (["a.txt", "--batch-size", "0"], "error: token_budget (batch_size) must be at least 1"),
         (["a.txt", "--top", "0"], "error: top_k must be at least 1"),
         (["a.txt", "--backbone", "bert"], "error: --backbone is that of a recipe"),
     ],

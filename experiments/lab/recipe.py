@@ -23,8 +23,8 @@ from socialgraph.errors import OptionError, is_own
 from socialgraph.ranker import Ranker
 from socialgraph.ranker.training import record, stage_folder, train_stages
 from socialgraph.ranking import processes
-from socialgraph.ranking.journal import finished as finished_batches
-from socialgraph.ranking.training.checkpoints import last_whole, step
+from socialgraph.ranking.checkpoints import last_whole, step
+from socialgraph.ranking.journal import read_journal
 from socialgraph.recipes.build import PARTS, Parts, build_named
 from socialgraph.recipes.compose import merged
 from socialgraph.recipes.stages import enter, stages, steps_taken
@@ -153,7 +153,6 @@ def train(
     recipe: dict[str, Any] = OmegaConf.to_container(config.recipe, resolve=True)  # type: ignore[assignment]
     arguments = OmegaConf.to_container(config.trainer.arguments) | recipe["training"]["arguments"]
     places = [stage_folder(folder, stage) for stage, _ in stages(recipe["stages"], len(groups))]
-    # in the first process alone: what is not whole is removed
     there = processes.run_in_first(lambda: [last_whole(place) for place in places])
     before = sum(step(checkpoint) for checkpoint in there if checkpoint is not None)
     start = time.perf_counter()
@@ -192,8 +191,8 @@ def divided(arguments: dict[str, Any], among: int) -> dict[str, Any]:
 
 def rerank(config: DictConfig, split: Split, model: torch.nn.Module, builder: GraphBuilder, journal: Path) -> Ranked:
     """Return a split's candidates in the model's order, and the seconds for each document."""
-    candidates, options = split.candidates or {}, {"bf16": bf16(config), "journal": journal}
-    began, known = time.perf_counter(), sum(map(len, finished_batches(journal).values()))
+    candidates, options = split.candidates or {}, {"bf16": bf16(config), "journal": journal, "distributed": True}
+    began, known = time.perf_counter(), len(read_journal(journal))
     budget = config.trainer.token_budget
     ordered = ranking.rerank(model, builder, split.queries, candidates, token_budget=budget, **options)
     seconds, pairs = time.perf_counter() - began, sum(map(len, ordered.values()))

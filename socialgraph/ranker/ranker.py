@@ -157,7 +157,7 @@ class Ranker:
 
     def rank(
         self, query: str | Sequence[str] | Mapping[str, str], texts: Texts, top_k: int | None = None,
-        batch_size: int = BATCH, progress: bool = False, bf16: bool = False,
+        batch_size: int = BATCH, progress: bool | None = None, bf16: bool = False,
     ) -> Any:  # fmt: skip
         """Return texts in the order of their scores, best first: ``[(place, score), ...]``.
 
@@ -169,7 +169,7 @@ class Ranker:
             texts: strings, or dicts with ``text`` and ``title``, in a list; or by id in a dict; or a collection.
             top_k: how many are returned; None: all.
             batch_size: word pieces of documents that are scored together, a document at least.
-            progress: show a bar.
+            progress: show a bar; None: on a terminal, after two seconds.
             bf16: compute in bfloat16 where it is safe.
 
         Returns:
@@ -265,11 +265,11 @@ class Ranker:
 
     def fit(
         self, collection: Collection, groups: int | None = None, negatives: int = 7, dev: ranking.Dev | None = None,
-        folder: str | PathLike[str] | None = None, **options: Any,
+        folder: str | PathLike[str] | None = None, depth: int = 100, **options: Any,
     ) -> Self:  # fmt: skip
         """Train on a collection's split "train", stage by stage where the recipe has stages.
 
-        Where the split has no candidates, BM25 retrieves 100 for each query.
+        Where the split, or that of ``dev``, has no candidates, BM25 retrieves ``depth`` for each query.
 
         Args:
             collection: whose document frequencies the ranker takes over.
@@ -277,26 +277,28 @@ class Ranker:
             negatives: of a group.
             dev: what is measured while it is trained; the best checkpoint is kept. See
                 :class:`~socialgraph.ranking.Dev`.
-            folder: where checkpoints go; a training that was killed goes on there. None: a temporary one.
-            options: of ``transformers.TrainingArguments``, such as ``learning_rate`` and ``num_train_epochs``, over the
-                recipe's.
+            folder: where checkpoints go, ten in a training unless ``save_steps`` says otherwise; one that was killed
+                goes on there with the same call. None: none are kept.
+            depth: candidates that BM25 retrieves.
+            options: of ``transformers.TrainingArguments``, such as ``learning_rate`` and ``num_train_epochs``, or
+                ``loss`` and ``head_learning_rate`` as :func:`~socialgraph.ranking.train` takes them, over the recipe's.
 
         Raises:
             OptionError: the recipe learns nothing, or the trainer does not take an option.
             InputError: no query has a relevant document and another candidate.
         """
-        training.fit(self, collection, groups, negatives, dev, folder, options)
+        training.fit(self, collection, groups, negatives, dev, folder, depth, options)
         return self
 
     def evaluate(
         self, collection: Collection, split: str = "test", measures: Sequence[str] = ("RR@10", "nDCG@10"),
-        batch_size: int = BATCH, progress: bool = False,
+        batch_size: int = BATCH, progress: bool | None = None, depth: int = 100,
     ) -> ranking.Evaluation:  # fmt: skip
         """Re-rank a split's candidates and measure; the means, with their intervals, go to the model card.
 
-        Where the split has no candidates, BM25 retrieves 100 for each query.
+        Where the split has no candidates, BM25 retrieves ``depth`` for each query.
         """
-        return training.evaluate(self, collection, split, measures, batch_size, progress)
+        return training.evaluate(self, collection, split, measures, batch_size, progress, depth)
 
     def save_pretrained(self, folder: str | PathLike[str]) -> Path:
         """Write all that makes a score to a folder, and a model card.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -17,7 +18,8 @@ from torch.utils.data import Subset
 from socialgraph import ranking
 from socialgraph.data import Collection, GraphBuilder, TrainingGroups
 from socialgraph.data.files import file_name
-from socialgraph.errors import InputError, OptionError
+from socialgraph.errors import InputError, OptionError, is_whole
+from socialgraph.ranking.evaluate import parse_measures
 from socialgraph.recipes.stages import enter, stages, steps_taken
 
 if TYPE_CHECKING:
@@ -25,18 +27,23 @@ if TYPE_CHECKING:
 
 #: name of a split to measure on that is none of the collection's
 DEV = "dev of this training"
-#: documents that BM25 retrieves for a query without candidates
-DEPTH = 100
+#: steps from one checkpoint to the next, as a share of all
+TENTH = 0.1
 
 
 def fit(
     ranker: Ranker, collection: Collection, groups: int | None, negatives: int, dev: ranking.Dev | None,
-    folder: str | PathLike[str] | None, options: Mapping[str, Any],
+    folder: str | PathLike[str] | None, depth: int, options: Mapping[str, Any],
 ) -> None:  # fmt: skip
     """Train a ranker, see :meth:`socialgraph.Ranker.fit`."""
     training = ranker.recipe["training"]
     if training is None:
         raise OptionError(f"recipe {ranker.recipe['name']} learns nothing")
+    loss = options.get("loss", training["loss"])
+    if "loss" not in options and "." in loss and loss.rpartition(".")[0] not in sys.modules:
+        raise OptionError(f"the loss {loss!r} is not imported because a recipe says so: pass it, loss={loss!r}")
+    if folder is None and dev is None and (lost := sorted(one for one in options if one.startswith("save_"))):
+        raise OptionError(f"{', '.join(lost)}: nothing is kept without a folder; say folder=, too")
     seed, wanted = ranker.recipe["seed"], ["train"]
     if dev is not None:
         if not isinstance(dev, ranking.Dev):
@@ -44,17 +51,20 @@ def fit(
         wanted += [name for name, split in collection.splits.items() if split is dev.split][:1] or [DEV]
         if DEV in wanted:
             collection = Collection(collection.name, collection.documents, {**collection.splits, DEV: dev.split})
-    collection = with_candidates(collection, *wanted)
+    collection = with_candidates(collection, wanted, depth)
     dev = None if dev is None else replace(dev, split=collection[wanted[-1]])
     split = collection["train"]
     drawn = TrainingGroups(split, len(split.queries) if groups is None else groups, negatives, seed)
     builder = ranker.count(collection).builder(collection)
     with tempfile.TemporaryDirectory() if folder is None else nullcontext(folder) as place:
         own = {"resume": folder is not None, "dev": dev, "seed": seed, "use_cpu": ranker.device.type == "cpu"}
+        if folder is not None:
+            own |= {"save_strategy": "steps", "save_steps": TENTH}
         log = train_stages(ranker.model, builder, drawn, Path(place), ranker.recipe, **{**own, **options})
     ranker.model.eval()
     # measures, if there were any, were of other weights
-    ranker.history = {"training": record(collection, drawn, training["loss"], options, log)}
+    told = loss if isinstance(loss, str) else getattr(loss, "__qualname__", type(loss).__name__)
+    ranker.history = {"training": record(collection, drawn, told, options, log)}
 
 
 def train_stages(
@@ -77,7 +87,7 @@ def train_stages(
         enter(model, stage)
         lines = ranking.train(
             model, builder, Subset(groups, part), stage_folder(folder, stage),  # type: ignore[arg-type]
-            **kept, **{**training["arguments"], **options},
+            **{**kept, **training["arguments"], **options},
         )  # fmt: skip
         log += [{"stage": stage, **line} if stage else line for line in lines]
     return log
@@ -100,10 +110,12 @@ def record(
 
 
 def evaluate(
-    ranker: Ranker, collection: Collection, split: str, measures: Sequence[str], batch_size: int, progress: bool
-) -> ranking.Evaluation:
+    ranker: Ranker, collection: Collection, split: str, measures: Sequence[str], batch_size: int,
+    progress: bool | None, depth: int,
+) -> ranking.Evaluation:  # fmt: skip
     """Measure a ranker, see :meth:`socialgraph.Ranker.evaluate`."""
-    collection = with_candidates(collection, split)
+    parse_measures(measures)
+    collection = with_candidates(collection, [split], depth)
     part, builder = collection[split], ranker.builder(collection)
     run = ranking.rerank(ranker.model, builder, part.queries, part.candidates or {}, batch_size, progress=progress)
     evaluation = ranking.evaluate(part.qrels, run, measures, collection.ignore_identical_ids)
@@ -113,17 +125,26 @@ def evaluate(
     return evaluation
 
 
-def with_candidates(collection: Collection, *splits: str) -> Collection:
-    """Return the collection; where one of these splits has no candidates, with those that BM25 retrieves.
+def with_candidates(collection: Collection, names: Sequence[str], depth: int) -> Collection:
+    """Return the collection with candidates for these splits; where one has none, with those that BM25 retrieves.
 
     Raises:
-        InputError: it is no collection.
+        InputError: it is no collection, or has no such split.
+        OptionError: depth below 1.
     """
     if not isinstance(collection, Collection):
         raise InputError(f"expected a Collection, such as load_folder(path), got {type(collection).__name__}")
-    if all(collection[split].has_candidates for split in splits):
+    if not is_whole(depth, 1):
+        raise OptionError(f"depth must be 1 or more, a whole number, got {depth!r}")
+    wanting = [name for name in names if not collection[name].has_candidates]
+    if not wanting:
         return collection
-    return ranking.retrieve_candidates(collection, ranking.BM25(), DEPTH)
+    # none is looked for in the other splits; with their judgements they say what training must not see
+    others = {name: one.with_candidates({}) for name, one in collection.splits.items() if name not in wanting}
+    asked = Collection(collection.name, collection.documents, {**collection.splits, **others})
+    found = ranking.retrieve_candidates(asked, ranking.BM25(), depth)
+    splits = {**collection.splits, **{name: found[name] for name in wanting}}
+    return Collection(collection.name, collection.documents, splits)
 
 
 def interval(values: Mapping[str, float]) -> tuple[float, float | None, float | None]:

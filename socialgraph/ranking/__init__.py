@@ -1,4 +1,4 @@
-"""Who wins: first stage, training, re-ranking, measures, significance.
+"""First stage, training, re-ranking, evaluation.
 
 What trains is imported when it is asked for (PEP 562): the library's trainer is slow to import, and ranking needs none.
 """
@@ -10,8 +10,7 @@ from socialgraph.ranking.evaluate import Evaluation, TTest, evaluate, holm, pair
 from socialgraph.ranking.first_stage import BM25, QueryLikelihood, Retriever, retrieve_candidates
 from socialgraph.ranking.identity import differences
 from socialgraph.ranking.interpolate import choose_weight, interpolate
-from socialgraph.ranking.rerank import rerank
-from socialgraph.ranking.training.losses import (
+from socialgraph.ranking.losses import (
     LOSSES,
     binary_cross_entropy,
     listwise_cross_entropy,
@@ -19,11 +18,11 @@ from socialgraph.ranking.training.losses import (
     pairwise_hinge,
     ranknet,
 )
+from socialgraph.ranking.rerank import rerank
 
 if TYPE_CHECKING:
-    from socialgraph.ranking.training.dev import Dev
-    from socialgraph.ranking.training.train import train
-    from socialgraph.ranking.training.trainer import RankingTrainer
+    from socialgraph.ranking.dev import Dev
+    from socialgraph.ranking.trainer import RankingTrainer, train
 
 __all__ = [
     "BM25",
@@ -50,7 +49,7 @@ __all__ = [
     "train",
 ]
 
-_LATER = {"Dev": "training.dev", "RankingTrainer": "training.trainer", "train": "training.train"}
+_LATER = {"Dev": "dev", "RankingTrainer": "trainer", "train": "trainer"}
 
 
 def __getattr__(name: str) -> Any:

@@ -63,7 +63,7 @@ def evaluate(
 
     if not qrels:
         raise InputError("a run cannot be measured without judgements (qrels)")
-    parsed = {name: _parsed(name) for name in measures}
+    parsed = parse_measures(measures)
     judged = {query_id: _judged(query_id, grades) for query_id, grades in qrels.items()}
     check_scores({query_id: run[query_id] for query_id in qrels if query_id in run}, "the run that is measured")
     run = _without_identical(qrels, run, ignore_identical_ids)
@@ -116,17 +116,32 @@ def _check_ids(query_id: str, documents: Iterable[str]) -> None:
         raise InputError(f"query {query_id!r}: an id holds a NUL")
 
 
-def _parsed(name: str) -> ir_measures.Measure:
+def parse_measures(names: Iterable[str]) -> dict[str, ir_measures.Measure]:
+    """Return measures by their names, so that a mistake shows before hours of work.
+
+    A cutoff of 0 is refused: trec_eval's assertions end the process.
+
+    Raises:
+        OptionError: no name, or one that ir_measures does not know or cannot compute here.
+    """
     import ir_measures
 
-    try:
-        measure = ir_measures.parse_measure(name)
-        computable = ir_measures.DefaultPipeline.supports(measure)
-    except (ValueError, NameError, KeyError, SyntaxError, AssertionError) as error:  # the last: a parameter is missing
-        raise OptionError(f"ir_measures knows no measure {name!r} ({error}); try RR@10, nDCG@10") from None
-    if not computable:
-        raise OptionError(f"no program that is installed computes the measure {name!r}")
-    return measure
+    if isinstance(names, str):
+        raise OptionError(f"measures are a list of names, got {names!r}: [{names!r}]")
+    parsed = {}
+    for name in names:
+        try:
+            parsed[name] = measure = ir_measures.parse_measure(name)
+            computable = ir_measures.DefaultPipeline.supports(measure)
+        except (ValueError, NameError, KeyError, SyntaxError, AssertionError, TypeError) as error:
+            raise OptionError(f"ir_measures knows no measure {name!r} ({error}); try RR@10, nDCG@10") from None
+        if measure.params.get("cutoff", 1) < 1:
+            raise OptionError(f"measure {name!r}: a cutoff must be at least 1")
+        if not computable:
+            raise OptionError(f"no program that is installed computes the measure {name!r}")
+    if not parsed:
+        raise OptionError("at least one measure is needed, such as nDCG@10")
+    return parsed
 
 
 @dataclass(frozen=True)

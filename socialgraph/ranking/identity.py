@@ -10,10 +10,17 @@ from typing import Any
 import torch
 
 from socialgraph.data.builder import GraphBuilder
+from socialgraph.data.collection import identity as collection_identity
 
 #: of transformers.TrainingArguments: what is logged and shown, on which no result depends
 LOGGING = ("report_to", "run_name", "project", "trackio_space_id", "logging_dir", "logging_first_step", "disable_tqdm")
-#: ... and what is refused: it would write pickles, or nothing that a training can go on from
+#: ... what is the same from a training's beginning to its end, however often it is resumed
+SAME_WHEN_RESUMED = (
+    "seed", "data_seed", "num_train_epochs", "max_steps", "learning_rate", "lr_scheduler_type", "lr_scheduler_kwargs",
+    "warmup_steps", "optim", "optim_args", "adam_beta1", "adam_beta2", "adam_epsilon", "weight_decay", "max_grad_norm",
+    "bf16", "fp16", "train_sampling_strategy",
+)  # fmt: skip
+#: ... and what is refused: it would write what no training here can go on from
 REFUSED = ("fsdp", "deepspeed", "push_to_hub", "save_only_model")
 
 
@@ -61,21 +68,19 @@ def weights_digest(*modules: torch.nn.Module) -> str:
     return whole.hexdigest()
 
 
-def identity_of(model: torch.nn.Module) -> dict[str, Any]:
-    """Return what a model's results depend on beside what it reads: class, config, weights."""
+def identity_of(model: torch.nn.Module, builder: GraphBuilder) -> dict[str, Any]:
+    """Return what the scores of a model depend on: its class, config and weights, the texts and how they are read."""
     config = json.loads(json.dumps(getattr(model, "_hub_mixin_config", None), default=str)) or {}
-    config.pop("attention", None)  # all backends compute the same
-    return {"model": type(model).__name__, "config": config, "weights": weights_digest(model)}
-
-
-def graphs_of(builder: GraphBuilder) -> dict[str, Any]:
-    """Return what a builder's graphs depend on beside ids and texts."""
-    statistics = builder.statistics if builder.reads_statistics else None
+    frequency = builder.statistics.document_frequency
     parts = {name: getattr(builder, name) for name in ("edges", "circles", "passages", "relevance")}
     return {
+        "model": type(model).__name__,
+        "config": config,
+        "weights": weights_digest(model),
         **{name: repr(part) for name, part in parts.items()},
         "patterns": weights_digest(*(part for part in parts.values() if isinstance(part, torch.nn.Module))),
-        "statistics": statistics and digest([statistics.size, statistics.document_frequency.tolist()]),
+        "texts": collection_identity(builder.documents),
+        "statistics": digest([builder.statistics.size, frequency.tolist()]),
         "seed": builder.seed,
         "joint": builder.joint,
         "document_length": builder.tokens.max_document_length,

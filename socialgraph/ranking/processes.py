@@ -7,6 +7,7 @@ alone needs none.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -22,6 +23,8 @@ T = TypeVar("T")
 
 #: how long one process waits for the others, who may have more to do
 LONGEST_WAIT = timedelta(days=1)
+#: what torchrun and accelerate launch set beside WORLD_SIZE
+LAUNCHED = ("RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 
 
 def count() -> int:
@@ -37,11 +40,6 @@ def number() -> int:
 def is_first() -> bool:
     """Tell whether this process writes files and shows bars for all."""
     return number() == 0
-
-
-def no_bar(progress: bool | None) -> bool | None:
-    """Return tqdm's ``disable``: only the first process has a bar; None: where errors go to a terminal."""
-    return None if progress is None and is_first() else not (progress and is_first())
 
 
 def from_first(value: T) -> T:
@@ -94,8 +92,19 @@ def on_cpu() -> bool:
 
 
 def _joined() -> bool:
-    """Join the others where a launcher has started several, and tell whether there are others."""
-    if int(os.environ.get("WORLD_SIZE", "1")) < 2:
+    """Join the others where a launcher has started several, and tell whether there are others.
+
+    A ``WORLD_SIZE`` that some other program has left in the environment, without all that a launcher sets with it, is
+    taken out of it, with a warning: PyTorch and accelerate would take it for one.
+    """
+    if os.environ.get("WORLD_SIZE", "1") == "1":
+        return False
+    if missing := [name for name in LAUNCHED if name not in os.environ]:
+        warnings.warn(
+            f"WORLD_SIZE={os.environ.pop('WORLD_SIZE')} is in the environment and {', '.join(missing)} not: no "
+            "launcher has started this process, which works alone",
+            stacklevel=3,
+        )
         return False
     if not distributed.is_initialized():
         PartialState(cpu=on_cpu(), timeout=LONGEST_WAIT)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from itertools import repeat
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
+from accelerate.utils.memory import clear_device_cache
 from torch.utils.data import DataLoader
 from torch_geometric.data import Batch
 from tqdm import tqdm
@@ -18,23 +17,19 @@ from tqdm import tqdm
 from socialgraph.data.batches import batches, check_shared_memory
 from socialgraph.data.builder import GraphBuilder
 from socialgraph.data.collection import Queries, Run, check_candidates, check_scores, first_ids, ranked
-from socialgraph.data.collection import identity as collection_identity
-from socialgraph.errors import CheckpointError, OptionError
+from socialgraph.errors import CheckpointError, OptionError, TooLargeError, is_whole
 from socialgraph.ranking import processes
-from socialgraph.ranking.identity import digest, graphs_of, identity_of
-from socialgraph.ranking.journal import Journal
-from socialgraph.ranking.memory import Halving, if_it_fits
+from socialgraph.ranking.identity import digest, identity_of
+from socialgraph.ranking.journal import Scores, begin_journal, write_batch
+from socialgraph.ranking.memory import is_out_of_memory
 
 #: documents that say something of a collection
 _MANY = 100
-#: bytes of a journal for each pair, roughly
-_PAIR_BYTES = 25
-
+#: what a document without word pieces gets where all candidates of its query are such
+LOWEST = -10_000.0
 
 Pair = tuple[str, str, str]
 """Query id, query text, document id."""
-Scorer = Callable[[Sequence[Pair], "Batch | None"], list[float]]
-"""Pairs, and their graph where it was built ahead -> their scores."""
 
 
 @torch.inference_mode()
@@ -48,17 +43,16 @@ def rerank(
     progress: bool | None = None,
     workers: int = 0,
     journal: str | os.PathLike[str] | None = None,
+    distributed: bool = False,
 ) -> Run:
     """Score every candidate of every query and return the new run, best document first.
 
     Pairs are sorted by the document's length and batched by a token budget, so that documents of a batch are about as
     long and a batch costs about as much. The scores do not depend on it (up to rounding).
 
-    A query without word pieces keeps its candidates' order, and a document without any gets the same score as all
-    such; both are counted in a warning. A batch that does not fit in memory is halved, with one warning.
-
-    Under ``torchrun`` or ``accelerate launch`` each of n processes scores every n-th batch, and each returns the whole
-    run. The batches are the same for every n, so that on machines of one kind the scores are too, to the last bit.
+    A query without word pieces keeps its candidates' order. A document without any is not read and stands last: 1 below
+    the lowest score of its query. Both are counted in a warning. Where a batch does not fit in memory the budget is
+    halved, with a warning; what is finished stands.
 
     Args:
         model: scores a batch of document graphs; it is put in evaluation mode and left where it is.
@@ -67,96 +61,83 @@ def rerank(
         candidates: what is re-ranked; only queries that are in ``queries``.
         token_budget: word pieces of documents in a batch; a longer document makes a batch of its own.
         bf16: compute in bfloat16 where it is safe.
-        progress: show a progress bar; None: on a terminal.
+        progress: show a progress bar; None: on a terminal, after two seconds.
         workers: processes that build the next batches while the model computes. On a GPU they pay; where the model
             takes all cores they do not.
-        journal: a folder where the scores of each finished batch are kept. A run that was stopped, by whatever,
-            and is started again with the same arguments scores only what is missing, and returns what it would have
-            returned.
+        journal: a file where the scores of each finished batch are kept. A run that was stopped, by whatever, and is
+            started again with the same arguments scores only what is missing, and returns what it would have returned.
+        distributed: under ``torchrun`` or ``accelerate launch`` all processes make this same call; each of n scores
+            every n-th batch and returns the whole run. The batches are the same for every n, so that on machines of one
+            kind the scores are too, to the last bit. False: a process ranks for itself.
 
     Raises:
         InputError: a candidate is not in the collection or its score not finite, or the journal is of other work.
         OptionError: token_budget below 1, or workers below 0.
         TooLargeError: a document does not fit in memory even alone.
-        OutputError: the journal cannot be written, or another run holds it.
+        OutputError: the journal cannot be written.
         CheckpointError: a score is not a finite number.
     """
-    if workers < 0:
-        raise OptionError(f"workers must not be negative, got {workers}")
-    request = Request(builder, queries, candidates, token_budget)
-    lengths = _lengths(builder, request.candidates)
-    # longest first: what does not fit in memory shows at once
-    pairs = sorted(request.pairs(), key=lambda pair: -lengths[pair[2]])
-    cut = list(batches(pairs, lambda pair: lengths[pair[2]], token_budget))
+    if not is_whole(workers, 0):
+        raise OptionError(f"workers must be a whole number and not negative, got {workers!r}")
+    if not is_whole(token_budget, 1):
+        raise OptionError(f"token_budget (batch_size) must be at least 1, a whole number, got {token_budget!r}")
+    candidates = {query_id: scores for query_id, scores in candidates.items() if query_id in queries}
+    check_scores(candidates, "re-ranking")
+    asked = _with_word_pieces(builder, {query_id: queries[query_id] for query_id in candidates})
+    lengths = _lengths(builder, candidates)
+    pairs = [(i, queries[i], document) for i in asked for document in candidates[i] if lengths[document]]
+    pairs.sort(key=lambda pair: -lengths[pair[2]])  # longest first: what does not fit in memory shows at once
     model.eval()
-    identity = {}
+
+    def score(batch: Sequence[Pair], graph: Batch) -> list[float]:
+        with torch.autocast(builder.device.type, torch.bfloat16, enabled=bf16):
+            return finite(model(graph).float().tolist(), batch, model)
+
+    number, count = (processes.number(), processes.count()) if distributed else (0, 1)
+    known: Scores = {}
     if journal is not None:
         identity = {
-            "work": "re-ranking",
-            "candidates": digest([*request.known_of(pair), lengths[pair[2]]] for pair in pairs),
-            "texts": collection_identity(builder.documents),
-            **depends_on(model, builder, token_budget, bf16),
+            "pairs": digest(known_of(builder, pair) for pair in pairs),
+            "attention": getattr(model, "attention", None),  # all compute the same, up to rounding
+            "device": builder.device.type,
+            "token_budget": token_budget,
+            "bf16": bf16,
+            **identity_of(model, builder),
         }
+        known = begin_journal(journal, identity, distributed)
+    cut = batches(pairs, lambda pair: lengths[pair[2]], token_budget)
+    missing = [batch for batch in cut if any((query_id, document) not in known for query_id, _, document in batch)]
+    rest = missing[number::count]  # each process gets long and short ones
+    scores: Scores = {}
+    with tqdm(
+        total=sum(map(len, rest)),
+        desc="re-ranking" if count == 1 else f"re-ranking (1 of {count} processes)",
+        unit="doc",
+        delay=2 if progress is None else 0,
+        disable=(None if progress is None else not progress) if number == 0 else True,
+    ) as bar:
+        try:
+            while rest:
+                graphs = ahead(builder, [*rest], workers)
+                budget = _score_what_fits(rest, graphs, score, lengths, scores, journal, bar)
+                rest = [part for batch in rest for part in batches(batch, lambda pair: lengths[pair[2]], budget)]
+        except KeyboardInterrupt:
+            kept = "nothing is kept without a journal" if journal is None else f"the same call goes on from {journal}"
+            raise KeyboardInterrupt(f"re-ranking was stopped; {kept}") from None
+    for part in processes.from_all(scores) if distributed else [scores]:
+        known |= part
+    return _run(known, asked, candidates)
 
-    def score(some: Sequence[Pair], graph: Batch | None) -> list[float]:
-        graph = builder(some) if graph is None else graph
-        with torch.autocast(builder.device.type, torch.bfloat16, enabled=bf16):
-            return finite(model(graph).float().tolist(), some, model)
 
-    graphs = partial(ahead, builder, workers=workers)
-    return request.run(scored(cut, score, lambda pair: lengths[pair[2]], progress, journal, identity, graphs))
-
-
-class Request:
-    """Which pairs of a query and a candidate are to be scored; at the end the run that their scores make.
-
-    Args:
-        builder: makes queries into word pieces.
-        queries: query id -> text.
-        candidates: what is re-ranked; only queries that are in ``queries``.
-        token_budget: of a batch.
-
-    Raises:
-        OptionError: token_budget below 1.
-        InputError: a candidate's score is not finite.
-
-    Warns:
-        UserWarning: queries without word pieces, which keep the order of their candidates.
-    """
-
-    def __init__(self, builder: GraphBuilder, queries: Queries, candidates: Run, token_budget: int) -> None:
-        if token_budget < 1:
-            raise OptionError(f"token_budget must be at least 1, got {token_budget}")
-        self.builder = builder
-        self.queries = queries
-        self.candidates = {query_id: scores for query_id, scores in candidates.items() if query_id in queries}
-        check_scores(self.candidates, "re-ranking")
-        self.pieces = {query_id: builder.tokens.query(queries[query_id]) for query_id in self.candidates}
-        silent = [query_id for query_id, pieces in self.pieces.items() if pieces.numel() == 0]
-        if silent and processes.is_first():
-            warnings.warn(
-                f"{len(silent)} queries have no word piece and keep the order of their candidates: {first_ids(silent)}",
-                stacklevel=3,
-            )
-        #: queries that a model can score
-        self.asked = [query_id for query_id, pieces in self.pieces.items() if pieces.numel() > 0]
-
-    def pairs(self, asked: Sequence[str] | None = None) -> list[Pair]:
-        """Return the pairs of all queries that are asked, or of these, in their order."""
-        some = self.asked if asked is None else asked
-        return [(i, self.queries[i], document) for i in some for document in self.candidates[i]]
-
-    def known_of(self, pair: Pair) -> list[Any]:
-        """Return what a score depends on of a pair, beside the document's text: for a journal."""
-        score = self.builder.first_stage_score(pair[0], pair[2])
-        return [pair[0], self.pieces[pair[0]].tolist(), pair[2], *([] if score is None else [score])]
-
-    def run(self, scores: Iterable[tuple[Pair, float]]) -> Run:
-        """Return all candidates in their new order, best first."""
-        new: Run = {query_id: {} for query_id in self.asked}
-        for (query_id, _, document), value in scores:
-            new[query_id][document] = value
-        return {query_id: best_first(new.get(query_id, old)) for query_id, old in self.candidates.items()}
+def _with_word_pieces(builder: GraphBuilder, queries: Queries) -> list[str]:
+    """Return the ids of the queries that a model can score; warn of the others."""
+    asked = [query_id for query_id, text in queries.items() if builder.tokens.query(text).numel()]
+    if silent := sorted(queries.keys() - set(asked)):
+        warnings.warn(
+            f"{len(silent)} queries have no word piece and keep the order of their candidates: {first_ids(silent)}",
+            stacklevel=4,
+        )
+    return asked
 
 
 def _lengths(builder: GraphBuilder, candidates: Run) -> dict[str, int]:
@@ -167,90 +148,92 @@ def _lengths(builder: GraphBuilder, candidates: Run) -> dict[str, int]:
     except KeyError:
         check_candidates(candidates, builder.documents, "re-ranking")  # says which, and how many
         raise
-    warn_of_empty(sorted(document for document, length in lengths.items() if length == 0))
+    if empty := sorted(document for document, length in lengths.items() if length == 0):
+        warnings.warn(f"{len(empty)} documents have no word piece and stand last: {first_ids(empty)}", stacklevel=4)
     window = getattr(builder.passages, "size", 0)
-    if len(lengths) >= _MANY and max(lengths.values()) <= window and processes.is_first():
+    if len(lengths) >= _MANY and max(lengths.values()) <= window:
         told = "so all that they are cut into is themselves: systems that read passages or circles can hardly differ"
         warnings.warn(f"none of {len(lengths)} documents is longer than one passage of {window} word pieces, {told}",
             stacklevel=3)  # fmt: skip
     return lengths
 
 
-def warn_of_empty(documents: Sequence[str]) -> None:
-    """Warn, in the first process, of documents without word pieces."""
-    if documents and processes.is_first():
-        warnings.warn(
-            f"{len(documents)} documents have no word piece, they all get one score: {first_ids(documents)}",
-            stacklevel=4,
-        )
-
-
-def scored(
-    batches: Sequence[list[Pair]],
-    score: Scorer,
-    length: Callable[[Pair], int],
-    progress: bool | None,
+def _score_what_fits(
+    rest: list[list[Pair]],
+    graphs: Iterator[Batch],
+    score: Callable[[Sequence[Pair], Batch], list[float]],
+    lengths: Mapping[str, int],
+    scores: Scores,
     journal: str | os.PathLike[str] | None,
-    identity: Mapping[str, Any],
-    graphs: Callable[[list[list[Pair]]], Iterator[Batch | None]] = lambda batches: repeat(None),
-) -> Iterator[tuple[Pair, float]]:
-    """Yield all pairs with their scores: those the journal has, and those that the processes compute together.
+    bar: tqdm,
+) -> int:
+    """Score batches, taking them from ``rest``, until none is left or memory runs out.
 
-    Args:
-        batches: all of them, cut alike in every process.
-        score: of a batch or a part of one.
-        length: word pieces of a pair's document.
-        progress: show a bar; None: on a terminal.
-        journal: folder of the journal, or None.
-        identity: of the work, see :class:`~socialgraph.ranking.journal.Journal`.
-        graphs: makes some batches' graphs ahead of the model, see :func:`ahead`; none by default.
+    Not by accelerate's ``find_executable_batch_size``: that collects garbage and empties the GPU's cache before each
+    call, a third of a second where a query takes a tenth, and begins again where memory runs out.
+
+    Returns:
+        A token budget that cuts the batch that did not fit; any where none is left.
+
+    Raises:
+        TooLargeError: a document does not fit even alone.
     """
-    halving = Halving(length, lambda pair: f"document {pair[2]!r} for query {pair[0]!r}")
-    with Journal(journal, identity, size=_PAIR_BYTES * sum(map(len, batches))) as kept:
-        missing = [number for number in range(len(batches)) if number not in kept.finished]
-        mine = missing[processes.number() :: processes.count()]  # each process gets long and short ones
-        scores: dict[int, list[float]] = {}
-        of = f" (1 of {processes.count()} processes)" if processes.count() > 1 else ""
-        with tqdm(
-            total=sum(len(batches[number]) for number in mine),
-            desc=f"re-ranking{of}",
-            unit="doc",
-            disable=processes.no_bar(progress),
-        ) as bar:
-            ready = graphs([batches[number] for number in mine])
-            for number in mine:
-                function = _first_ready(score, ready, batches[number])
-                scores[number] = [value for _, part in halving(function, batches[number]) for value in part]
-                kept.append(number, scores[number])
-                bar.update(len(batches[number]))
-        for part in (kept.finished, *processes.from_all(scores)):
-            for number, values in part.items():
-                yield from zip(batches[number], values, strict=True)
+    try:
+        while rest:
+            # the call alone holds the graph: it is gone before the next one comes
+            values = score(rest[0], next(graphs))
+            finished = [(query, document, value) for (query, _, document), value in zip(rest[0], values, strict=True)]
+            if journal is not None:
+                write_batch(journal, finished)
+            scores.update({(query, document): value for query, document, value in finished})
+            bar.update(len(rest.pop(0)))
+        return 1
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+        (query, _, document), *others = rest[0]
+        if not others:
+            raise TooLargeError(
+                f"document {document!r} for query {query!r}, {lengths[document]} word pieces, does not fit in memory "
+                "even alone; read less of it (document_length), use a smaller model, or a machine with more memory"
+            ) from error
+    clear_device_cache(garbage_collection=True)  # here, where the error is gone: its frames hold the batch's tensors
+    budget = sum(lengths[document] for _, _, document in rest[0]) // 2
+    warnings.warn(
+        f"out of memory on a batch of {len(rest[0])} documents: token_budget={budget} from here on", stacklevel=4
+    )
+    return budget
 
 
-def _first_ready(
-    score: Scorer, graphs: Iterator[Batch | None], batch: list[Pair]
-) -> Callable[[Sequence[Pair]], list[float]]:
-    """Return what scores a batch with the graph that is ready, and parts of it without.
+def _run(scores: Scores, asked: Sequence[str], candidates: Run) -> Run:
+    """Return all candidates in their new order, best first; those without a score stand last."""
+    new: Run = {query_id: {} for query_id in asked}
+    for (query_id, document), value in scores.items():
+        new[query_id][document] = value
+    for query_id, known in new.items():
+        last = min(known.values(), default=LOWEST + 1) - 1
+        new[query_id] = {document: known.get(document, last) for document in candidates[query_id]}
+    both = candidates | new
+    return {query_id: {document: both[query_id][document] for document in ranked(both[query_id])} for query_id in both}
 
-    Nothing but the call itself holds that graph: where it does not fit, it is gone before that of a half is built.
-    """
-    return lambda part: score(part, next(graphs) if part is batch else None)
+
+def known_of(builder: GraphBuilder, pair: Pair) -> list[Any]:
+    """Return what a score depends on of a pair, beside the document's text: for a journal."""
+    score = builder.first_stage_score(pair[0], pair[2])
+    return [pair[0], builder.tokens.query(pair[1]).tolist(), pair[2], *([] if score is None else [score])]
 
 
-def ahead(builder: GraphBuilder, batches: list[list[Pair]], workers: int) -> Iterator[Batch | None]:
-    """Return the graphs of some batches of pairs in their order; ``workers`` processes build them ahead.
-
-    Where memory runs out, None stands in a batch's place.
-    """
+def ahead(builder: GraphBuilder, batches: list[list[Pair]], workers: int) -> Iterator[Batch]:
+    """Return the graphs of some batches of pairs in their order; ``workers`` processes build them ahead."""
     check_shared_memory(workers)
     pin = builder.device.type == "cuda"  # a thread then takes batches out of the workers' queue, not the model's
-    # the items are batches already: batch_size=None takes them one by one
-    loader: DataLoader[Batch | None] = DataLoader(
+    # The items are batches already: batch_size=None takes them one by one. A generator of its own, because the loader
+    # draws from it, and to rank must not change what a training beside it draws.
+    loader: DataLoader[Batch] = DataLoader(
         batches,  # type: ignore[arg-type]
-        batch_size=None, num_workers=workers, collate_fn=partial(if_it_fits, builder.ahead), pin_memory=pin,
+        batch_size=None, num_workers=workers, collate_fn=builder.ahead, pin_memory=pin, generator=torch.Generator(),
     )  # fmt: skip
-    return map(partial(if_it_fits, builder.finish), loader)  # a loop here would hold a batch while it is scored
+    return map(builder.finish, loader)  # a loop here would hold a batch while it is scored
 
 
 def finite(scores: list[float], pairs: Sequence[Pair], model: torch.nn.Module) -> list[float]:
@@ -268,20 +251,3 @@ def finite(scores: list[float], pairs: Sequence[Pair], model: torch.nn.Module) -
                 "use another checkpoint of the model"
             )
     return scores
-
-
-def depends_on(model: torch.nn.Module, builder: GraphBuilder, token_budget: int, bf16: bool) -> dict[str, Any]:
-    """Return what scores depend on, to their last digits, beside ids and texts: for a journal."""
-    return {
-        **identity_of(model),
-        **graphs_of(builder),
-        "attention": getattr(model, "attention", None),
-        "device": builder.device.type,
-        "token_budget": token_budget,
-        "bf16": bf16,
-    }
-
-
-def best_first(scores: dict[str, float]) -> dict[str, float]:
-    """Return the same scores, best document first."""
-    return {document: scores[document] for document in ranked(scores)}

@@ -145,7 +145,7 @@ def test_a_killed_training_goes_on_and_ends_the_same(pool, tmp_path):
     second.train(save_every=2)
     for name, value in whole.averaged().state_dict().items():
         assert torch.equal(value, second.averaged().state_dict()[name]), name
-    with pytest.raises(CheckpointError, match=r"of another training: seed was 0, is 1; .*, or begin in another folder"):
+    with pytest.raises(CheckpointError, match="of a training with other options"):
         Training({"tales": pool}, options(seed=1), tmp_path / "pieces")
 
 

@@ -11,7 +11,7 @@ from socialgraph.edges import SocialEdges, StaticDistance, Uniform
 from socialgraph.errors import LawError
 from socialgraph.partition import EdgeCircles, NodeCircles, Partition, RandomCircles, Windows
 from socialgraph.query_match import query_match
-from socialgraph.ranking.rerank import Request
+from socialgraph.ranking.rerank import known_of
 from socialgraph.testing import check_partition
 
 
@@ -126,6 +126,6 @@ def test_a_builder_without_edges_hands_it_over_too(tiny_bert):
 def test_a_kept_score_depends_on_that_of_the_first_stage_where_it_is_seen(tiny_bert, partition, depends):
     def known(score):
         builder = builder_of(tiny_bert[0], {"d": "w1"}, passages=partition, first_stage=lambda *_: score)
-        return Request(builder, {"q": "w1"}, {"q": {"d": 1.0}}, 100).known_of(("q", "w1", "d"))
+        return known_of(builder, ("q", "w1", "d"))
 
     assert (known(2.0) != known(3.0)) == depends

@@ -10,7 +10,7 @@ import scipy.stats
 
 from socialgraph.data.collection import ranked
 from socialgraph.errors import InputError, OptionError
-from socialgraph.ranking.evaluate import DEFAULT_MEASURES, evaluate, holm, paired_t_test
+from socialgraph.ranking.evaluate import DEFAULT_MEASURES, evaluate, holm, paired_t_test, parse_measures
 
 
 def gain(grades):
@@ -89,6 +89,20 @@ def test_bad_input():
     for name in ("nDCG10", "Nonsense@5", "", "INST"):
         with pytest.raises(OptionError):
             evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, [name])
+
+
+@pytest.mark.parametrize("name", ["P@0", "nDCG@0", "RR@0", "R@0", "AP@0", "Success@0", "Judged@0", "ERR@0"])
+def test_a_cutoff_of_0_is_refused_where_the_process_would_end(name):
+    """In a process that lives: trec_eval's assertions end it."""
+    for function in (parse_measures, lambda names: evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, names)):
+        with pytest.raises(OptionError, match=f"measure '{name}': a cutoff must be at least 1"):
+            function(["RR@10", name])
+
+
+def test_measures_are_a_list_of_names():
+    for names in ("RR@10", [], [5], ["P"]):
+        with pytest.raises(OptionError, match="measure"):
+            parse_measures(names)
 
 
 def test_a_program_that_fails_is_one_line(monkeypatch):

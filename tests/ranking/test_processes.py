@@ -1,9 +1,13 @@
 """One process alone needs nobody; several are tested in tests/trust, as real launchers start them."""
 
+import os
+
 import pytest
 import torch
+from trained import trained
+from training_task import Overlap
 
-from socialgraph.ranking import processes
+from socialgraph.ranking import processes, rerank
 
 
 def test_one_process_is_all(monkeypatch):
@@ -16,11 +20,16 @@ def test_one_process_is_all(monkeypatch):
     assert not torch.distributed.is_initialized()
 
 
-@pytest.mark.parametrize(("asked", "first", "other"), [(True, False, True), (False, True, True), (None, None, True)])
-def test_only_the_first_one_has_a_bar(monkeypatch, asked, first, other):
-    assert processes.no_bar(asked) is first
-    monkeypatch.setattr(processes, "number", lambda: 1)
-    assert processes.no_bar(asked) is other
+def test_a_world_size_that_somebody_left_is_no_launcher(monkeypatch, task, tmp_path):
+    """accelerate would join the others that it speaks of."""
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.warns(UserWarning, match=r"WORLD_SIZE=2 is in the environment and RANK, .* not: no launcher"):
+        trained(task, tmp_path, save_strategy="steps")
+    assert processes.count() == 1
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    _, split, builder = task
+    rerank(Overlap(), builder, split.queries, split.candidates, progress=False)  # asks nobody
+    assert "WORLD_SIZE" in os.environ
 
 
 @pytest.mark.parametrize(

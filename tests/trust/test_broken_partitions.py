@@ -140,7 +140,7 @@ def test_what_a_partition_sets_in_its_graph_no_one_else_sees(build):
 
 def test_memory_that_runs_out_is_nobodys_fault(build):
     def full(*_: Tensor) -> None:
-        raise torch.OutOfMemoryError("CUDA out of memory")
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
 
     with pytest.raises(LawError) as caught:
         build(circles=Broken(full))(PAIRS)

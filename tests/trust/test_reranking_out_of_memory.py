@@ -1,4 +1,4 @@
-"""A process whose memory really ends: batches are halved and give the same scores, and what never fits is named."""
+"""A process whose memory really ends: batches get smaller and give the same scores, and what never fits is named."""
 
 import gc
 import json
@@ -81,7 +81,6 @@ def program(folder):
     found["workers"] = in_little_memory(64, lambda: works["graphs"][1](10**9, workers=1))
     huge = {"q": {"d01": 1.0, "huge": 1.0}}
     found["huge"] = in_little_memory(24, lambda: rerank(colbert, builder, queries, huge, **options))
-
     print(json.dumps(found))
 
 
@@ -98,18 +97,16 @@ def outcome(tmp_path_factory):
 
 
 @pytest.mark.parametrize("work", ["rerank", "graphs"])
-def test_halved_batches_have_the_same_scores(outcome, work):
+def test_smaller_batches_have_the_same_scores(outcome, work):
     enough, little, warned = outcome[work]
-    pairs = sum(map(len, enough.values()))
-    assert [message.split(" documents")[0] for message in warned] == [f"out of memory on a batch of {pairs}"]
-    for query_id, scores in enough.items():
-        assert little[query_id] == pytest.approx(scores, abs=1e-5)
+    assert warned[0].startswith(f"out of memory on a batch of {len(enough['q'])} documents: token_budget=")
+    assert little["q"] == pytest.approx(enough["q"], abs=1e-5)
 
 
-def test_a_worker_without_memory_leaves_its_batch_to_the_model(outcome):
+def test_a_worker_without_memory_tells(outcome):
     enough, (little, warned) = outcome["graphs"][0], outcome["workers"]
     assert little["q"] == pytest.approx(enough["q"], abs=1e-5)
-    assert len(warned) == 1
+    assert warned
 
 
 def test_a_document_too_large_is_named(outcome):
@@ -121,7 +118,7 @@ def test_a_document_too_large_is_named(outcome):
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
-def test_a_gpu_without_memory_halves(tmp_path):
+def test_a_gpu_without_memory_takes_smaller_batches(tmp_path):
     builder = ranker(tmp_path)
     builder.device = torch.device("cuda")
     queries, candidates = {"q": "w1 w2 w3"}, {"q": dict.fromkeys(sorted(builder.documents)[:40], 1.0)}
@@ -131,11 +128,10 @@ def test_a_gpu_without_memory_halves(tmp_path):
     total = torch.cuda.get_device_properties(0).total_memory
     torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + 64 * MEGABYTE) / total)
     try:
-        with pytest.warns(UserWarning, match="out of memory on a batch of 40 documents: halved") as caught:
+        with pytest.warns(UserWarning, match="out of memory on a batch of 40 documents: token_budget="):
             little = rerank(model, builder, queries, candidates, 10**9, progress=False)
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
-    assert len([w for w in caught if "memory" in str(w.message)]) == 1
     assert little["q"] == pytest.approx(enough["q"], abs=1e-5)
 
 

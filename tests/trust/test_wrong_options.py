@@ -95,12 +95,8 @@ def test_the_page_and_the_help_are_written_from_the_options():
 def test_choices_are_those_of_the_code():
     from lab.columns import COLUMNS
     from lab.options.commands import ColumnName
-    from lab.options.groups import Loss
-
-    from socialgraph.ranking.training.losses import LOSSES
 
     assert set(get_args(ColumnName)) == set(COLUMNS)
-    assert set(get_args(Loss)) == set(LOSSES)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from training_task import task_for
 from socialgraph.data import TrainingGroups, write_run
 from socialgraph.nn import Socialformer
 from socialgraph.ranking import processes, rerank, train
-from socialgraph.ranking.training.losses.listwise import listwise_cross_entropy
+from socialgraph.ranking.losses import listwise_cross_entropy
 
 bert, out, accumulation, fatal = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
 torch.set_num_threads(1)
@@ -45,7 +45,7 @@ log = train(
     learning_rate=2e-3, per_device_train_batch_size=2, gradient_accumulation_steps=accumulation, logging_steps=1,
     save_strategy="steps", save_steps=2, use_cpu=True, disable_tqdm=True,
 )  # fmt: skip
-run = rerank(model, builder, split.queries, split.candidates, progress=False)
+run = rerank(model, builder, split.queries, split.candidates, progress=False, distributed=True)
 if processes.is_first():
     write_run(out / "run.txt", run)
     save_model(model, str(out / "model.safetensors"))

@@ -17,7 +17,13 @@ Label = Name | int
 FILLED = Only("that is not empty", bool)
 ONCE = Only("has none twice", lambda values: len(set(values)) == len(values))
 Names = Annotated[list[Name], FILLED]
-Loss = Literal["listwise", "hinge", "ranknet", "binary"]
+Loss = Annotated[
+    str,
+    Only(
+        "that names a loss: listwise, hinge, ranknet, binary, or module.function of your own",
+        lambda name: "." in name or name in ("listwise", "hinge", "ranknet", "binary"),
+    ),
+]
 
 
 def is_measure(name: str) -> bool:

@@ -114,7 +114,7 @@ def vectors(texts: list[Ints], folder: Path, batch: int = 64) -> Floats:
         return np.load(file, allow_pickle=False).astype(np.float32)
     model = SentenceEncoder.from_backbone("minilm").eval()
     order = np.argsort([len(text) for text in texts], kind="stable")
-    result = np.zeros((len(texts), model.token_size), np.float32)
+    result = np.zeros((len(texts), model.hidden_size), np.float32)
     for start in tqdm(range(0, len(order), batch), "sentence vectors", leave=False, disable=None):
         some = order[start : start + batch]
         graph = as_circles([texts[i] for i in some])

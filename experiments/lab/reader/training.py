@@ -17,6 +17,7 @@ learned.
 from __future__ import annotations
 
 import copy
+import json
 import logging
 import time
 from dataclasses import dataclass
@@ -26,23 +27,21 @@ import numpy as np
 import torch
 from lab.reader.pool import Ints, Pool, as_circles
 from omegaconf import DictConfig, OmegaConf
+from safetensors import safe_open
+from safetensors.torch import save
 from torch import Tensor
 from torch.nn.functional import kl_div, log_softmax, softmax
 from tqdm import tqdm
 
+from socialgraph.data.files import atomic_write
+from socialgraph.errors import CheckpointError
 from socialgraph.nn import MaxP
 from socialgraph.nn.sequences import circle_sequences
-from socialgraph.ranking.training.checkpoints import (
-    check_same,
-    checkpoints,
-    keep,
-    load_state,
-    new_checkpoint,
-    save_settings,
-    save_state,
-)
 
 log = logging.getLogger("socialgraph")
+
+#: what AdamW knows of each weight
+MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 
 
 @dataclass
@@ -146,7 +145,7 @@ class Training:
     """
 
     def __init__(self, pools: dict[str, Pool], options: DictConfig, folder: Path) -> None:
-        self.pools, self.options, self.folder = pools, options, folder
+        self.pools, self.options, self.file = pools, options, folder / "training.safetensors"
         torch.manual_seed(options.seed)
         self.model = MaxP.from_backbone("minilm", dropout=0.0)
         self.model.embedding.word.requires_grad_(False)
@@ -155,8 +154,8 @@ class Training:
         self.optimizer = torch.optim.AdamW(self.learned.values(), options.learning_rate, weight_decay=0.01)
         self.average = {name: p.detach().clone() for name, p in self.learned.items()}
         self.step, self.seconds, self.log = 0, 0.0, list[dict[str, float]]()
-        for checkpoint in checkpoints(folder)[-1:]:
-            self.resume(checkpoint)
+        if self.file.exists():
+            self.resume()
 
     def rate(self, step: int) -> float:
         """Return the learning rate's factor: it rises, stays, and falls to 0."""
@@ -203,24 +202,32 @@ class Training:
         return model.eval()
 
     def save(self) -> None:
-        """Write everything as a checkpoint, and then forget the one before."""
-        state = {"weights": self.learned, "average": self.average, "optimizer": self.optimizer.state_dict()}
-        state |= {"step": self.step, "seconds": self.seconds, "log": self.log}
-        checkpoint = self.folder / f"checkpoint-{self.step}"
-        with new_checkpoint(checkpoint) as folder:
-            save_state(folder, "training", state)
-            save_settings(folder, OmegaConf.to_container(self.options))
-        keep(checkpoint, 1)
+        """Write everything to one file, whole or not at all."""
+        about = {"step": self.step, "seconds": self.seconds, "log": self.log}
+        about["options"] = OmegaConf.to_container(self.options)
+        tensors = {}
+        for name, p in self.learned.items():
+            tensors |= {f"weight {name}": p.detach(), f"average {name}": self.average[name]}
+            tensors |= {f"{moment} {name}": self.optimizer.state[p][moment] for moment in MOMENTS}
+        with atomic_write(self.file, "wb") as file:
+            file.write(
+                save({name: tensor.contiguous() for name, tensor in tensors.items()}, {"json": json.dumps(about)})
+            )
 
-    def resume(self, checkpoint: Path) -> None:
+    def resume(self) -> None:
         """Read what :meth:`save` wrote.
 
         Raises:
             CheckpointError: it is of a training with other options.
         """
-        check_same(checkpoint, OmegaConf.to_container(self.options))
-        state = load_state(checkpoint, "training")
-        self.model.load_state_dict(state["weights"], strict=False)
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.average, self.step, self.seconds = state["average"], state["step"], state["seconds"]
-        self.log = state["log"]
+        with safe_open(self.file, "pt") as file:
+            about = json.loads(file.metadata()["json"])
+            if about["options"] != OmegaConf.to_container(self.options):
+                raise CheckpointError(f"{self.file}: of a training with other options; remove it")
+            # cloned, because sums over memory that starts at an odd place round in another order
+            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118  (no dict)
+        for name, p in self.learned.items():
+            p.data, self.average[name] = tensors[f"weight {name}"], tensors[f"average {name}"]
+            known = {moment: tensors.get(f"{moment} {name}") for moment in MOMENTS}
+            self.optimizer.state[p] = {moment: value for moment, value in known.items() if value is not None}
+        self.step, self.seconds, self.log = about["step"], about["seconds"], about["log"]

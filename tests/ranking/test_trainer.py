@@ -6,9 +6,9 @@ from trained import losses_of, trained
 from training_task import OPTIONS, Overlap, assert_same
 from transformers import TrainingArguments
 
-from socialgraph.data import Cache, GroupCollator, TrainingGroups
+from socialgraph.data import Cache, GroupCollator, Split, TrainingGroups
 from socialgraph.edges import DynamicCentrality, SocialEdges, StaticDistance
-from socialgraph.errors import OptionError
+from socialgraph.errors import InputError, OptionError, TooLargeError
 from socialgraph.nn import Socialformer
 from socialgraph.ranking import RankingTrainer, rerank, train
 from socialgraph.recipes.stages import enter
@@ -87,7 +87,7 @@ def test_groups_come_in_their_order_or_shuffled_by_the_seed(task, tmp_path):
         groups = Seen(split, 12, negatives=1)
         options = {**OPTIONS, "num_train_epochs": 2, **options}
         train(Socialformer.from_backbone(folder), builder, groups, tmp_path, **options)
-        orders.append(groups.asked)
+        orders.append(groups.asked[-24:])  # before, each query is looked at
     assert orders[0] == [*range(12)] * 2
     first, second = orders[1][:12], orders[1][12:]
     assert sorted(first) == sorted(second) == [*range(12)]
@@ -196,6 +196,56 @@ def test_what_is_trained_is_the_stage_that_a_model_is_in(task, tmp_path):
     assert {name for name, way in moved.items() if way.any()} == {"score.bias"}
 
 
-def test_unknown_arguments_are_refused(task, tmp_path):
-    with pytest.raises(OptionError, match=r"trainer: .*learning_speed"):
-        trained(task, tmp_path, learning_speed=1)
+def test_a_training_learns_whatever_the_caller_has_switched_off(task, tmp_path):
+    weights = []
+    for context in (torch.no_grad(), torch.inference_mode(), torch.enable_grad()):
+        torch.manual_seed(0)
+        model = Socialformer.from_backbone(task[0])
+        with context:
+            trained(task, tmp_path, model)
+        weights.append(model.state_dict())
+    assert_same(weights[0], weights[2])
+    assert_same(weights[1], weights[2])
+
+
+def test_queries_without_word_pieces_are_left_out_and_counted(task, tmp_path, caplog):
+    folder, split, builder = task
+    queries = {query: "\u200b" if query in ("q2", "q5") else text for query, text in split.queries.items()}
+    model = Socialformer.from_backbone(folder)
+    groups = TrainingGroups(Split(queries, split.qrels, split.candidates), 16)
+    log = train(model, builder, groups, tmp_path, **OPTIONS)
+    assert log[-1]["step"] == 3  # of 12 groups, 4 a step
+    assert "2 training queries have no word piece, their 4 groups are left out: q2, q5" in caplog.text
+    silent = Split(dict.fromkeys(queries, ""), split.qrels, split.candidates)
+    with pytest.raises(InputError, match=r"none of the training queries has a word piece: q0, q1, q2, \.\.\."):
+        train(model, builder, TrainingGroups(silent, 8), tmp_path)
+
+
+def test_out_of_memory_says_what_to_lower(task, tmp_path):
+    def full(*_):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+
+    told = (
+        r"out of memory in step 1: lower per_device_train_batch_size=4 \(and raise gradient_accumulation_steps=1 by as "
+        "much\\), the negatives of a group, or document_length; no checkpoint was kept: it begins anew"
+    )
+    with pytest.raises(TooLargeError, match=told):
+        trained(task, tmp_path, loss=full)
+    with pytest.raises(RuntimeError, match="inconsistent tensor size"):
+        trained(task, tmp_path, loss=lambda *_: torch.ones(2) @ torch.ones(3))
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"report_to": "wandb"}, "trainer: WandbCallback requires wandb to be installed"),
+        ({"report_to": "no_such_logger"}, "trainer: no_such_logger is not supported"),
+        ({"output_dir": "here"}, "trainer: output_dir is called folder here"),
+        ({"learning_speed": 1}, "trainer: .*learning_speed"),
+        ({"loss": "no_such_module.loss"}, "loss no_such_module.loss: No module named 'no_such_module'; is the module"),
+    ],
+)
+def test_wrong_arguments_end_in_one_line(task, tmp_path, options, told):
+    with pytest.raises(OptionError, match=told) as error:
+        trained(task, tmp_path, **options)
+    assert "\n" not in str(error.value)

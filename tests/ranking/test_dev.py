@@ -9,7 +9,7 @@ from training_task import assert_same
 from socialgraph.data import Split
 from socialgraph.errors import OptionError
 from socialgraph.ranking import Dev
-from socialgraph.ranking.training.checkpoints import checkpoints
+from socialgraph.ranking.checkpoints import whole_checkpoints
 
 
 def fit(task, folder, dev, **changes):
@@ -30,7 +30,6 @@ class Scripted(Dev):
     values = ()
 
     def measure(self, model, builder):
-        torch.rand(3)  # whatever a measurement draws
         model.eval()
         return {"eval_nDCG@10": self.values[self.seen.append(1) or len(self.seen) - 1]}
 
@@ -54,30 +53,26 @@ def test_measuring_changes_no_loss_and_real_measures_lie_in_their_range(task, tm
 def test_the_best_checkpoint_is_kept_and_loaded(task, tmp_path):
     values = [0.1, 0.5, 0.9, 0.2, 0.9, 0.3, 0.4, 0.8]
     model, _ = fit(task, tmp_path, scripted(task[1], values), save_total_limit=2)
-    assert [path.name for path in checkpoints(tmp_path)] == ["checkpoint-3", "checkpoint-7", "checkpoint-8"]
+    assert [path.name for path in whole_checkpoints(tmp_path)] == ["checkpoint-3", "checkpoint-8"]
     assert_same(model.state_dict(), load_file(tmp_path / "checkpoint-3" / "model.safetensors"))
 
 
-def test_patience_ends_a_training_and_a_resumed_one_stays_ended(task, tmp_path):
+def test_patience_ends_a_training_and_one_that_is_resumed_where_it_would_have_ended(task, tmp_path):
     values = [0.1, 0.5, 0.4, 0.5, 0.3, 0.9, 0.9, 0.9]
-    model, log = fit(task, tmp_path, scripted(task[1], values, patience=3))
+    model, log = fit(task, tmp_path, scripted(task[1], values, patience=3), save_total_limit=8)
     assert measured(log) == values[:5]  # 0.5 again is not better
-    again, log = fit(task, tmp_path, scripted(task[1], [1.0] * 8, patience=3), resume=True)
-    assert measured(log) == values[:5]
-    assert_same(again.state_dict(), model.state_dict())
+    for last in (3, 4):
+        resumed = {"resume": tmp_path / f"checkpoint-{last}", "save_total_limit": 8}
+        again, log = fit(task, tmp_path, scripted(task[1], values[last:], patience=3), **resumed)
+        assert measured(log) == values[:5]
+        assert_same(again.state_dict(), model.state_dict())
     assert_same(model.state_dict(), load_file(tmp_path / "checkpoint-2" / "model.safetensors"))
 
 
-@pytest.mark.parametrize(("patience", "over"), [(None, False), (1, True), (2, True), (3, False)])
-def test_patience_counts_measurements_in_a_row(patience, over):
-    log = [{"eval_nDCG@10": 0.2}, {"loss": 1.0}, {"eval_nDCG@10": 0.5}, {"eval_nDCG@10": 0.4}, {"eval_nDCG@10": 0.5}]
-    assert Dev(None, patience=patience).is_over(log) is over
-    assert not Dev(None, patience=patience).is_over(log[:1])
-
-
 def test_bad_options(task, tmp_path):
-    for options in ({"measures": []}, {"patience": 0}, {"patience": 1.5}):
-        with pytest.raises(OptionError, match="dev: "):
+    told = {"measures": [], "patience": 0}, {"measures": ["nDCG@0"]}, {"patience": 0}, {"patience": 1.5}
+    for options in told:
+        with pytest.raises(OptionError, match=r"measure|dev: "):
             Dev(task[1], **options)
     with pytest.raises(OptionError, match="eval_strategy=steps needs dev"):
         fit(task, tmp_path, None, eval_strategy="steps", eval_steps=1)
@@ -100,7 +95,7 @@ def test_checkpoints_come_with_measuring(task, tmp_path):
     assert_same(model.state_dict(), load_file(tmp_path / "b" / "checkpoint-2" / "model.safetensors"))
     model, log = fit(task, tmp_path / "c", scripted(task[1], values), save_strategy="no", save_steps=None, eval_steps=2)
     assert measured(log) == values[:4]
-    assert not checkpoints(tmp_path / "c")
+    assert not whole_checkpoints(tmp_path / "c")
 
 
 def test_another_logger_resumes_the_same_training(task, tmp_path):

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from socialgraph.errors import OptionError
-from socialgraph.ranking.training.losses import (
+from socialgraph.ranking.losses import (
     LOSSES,
     binary_cross_entropy,
     listwise_cross_entropy,
@@ -96,9 +96,23 @@ def test_without_any_pair_the_loss_is_zero_with_a_gradient(name, relevant):
     assert scores.grad.tolist() == [0] * 8
 
 
-def test_resolver_takes_a_name_or_a_function():
+def own(scores, group, relevant):
+    return scores.sum()
+
+
+class Own:
+    def __call__(self, scores, group, relevant):
+        return scores.sum()
+
+
+def test_resolver_takes_a_name_a_dotted_name_or_a_function():
     assert loss_resolver("hinge") is pairwise_hinge
     assert {name: loss_resolver(name) for name in LOSSES} == LOSSES
     assert loss_resolver(math.fsum) is math.fsum
+    assert loss_resolver(f"{__name__}.own") is own
+    assert loss_resolver(f"{__name__}.Own")(SCORES, GROUP, RELEVANT) == SCORES.sum()
     with pytest.raises(OptionError, match="'triplet'; there are listwise, hinge, ranknet, binary"):
         loss_resolver("triplet")
+    for name in ("no_such_module.loss", f"{__name__}.none", "math.pi"):
+        with pytest.raises(OptionError, match="loss"):
+            loss_resolver(name)

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from socialgraph.data.builder import GraphBuilder
 from socialgraph.data.collection import Split
 from socialgraph.errors import OptionError, is_whole
-from socialgraph.ranking.evaluate import evaluate
+from socialgraph.ranking.evaluate import evaluate, parse_measures
 from socialgraph.ranking.rerank import rerank
 
 #: of a training's steps, from one checkpoint to the next
@@ -32,7 +31,7 @@ class Dev:
         bf16: compute in bfloat16 where it is safe.
 
     Raises:
-        OptionError: no measure, or patience below 1.
+        OptionError: no measure or one that cannot be computed, or patience below 1.
     """
 
     split: Split
@@ -42,8 +41,7 @@ class Dev:
     bf16: bool = False
 
     def __post_init__(self) -> None:
-        if not self.measures:
-            raise OptionError("dev: at least one measure is needed")
+        parse_measures(self.measures)
         if self.patience is not None and not is_whole(self.patience, 1):
             raise OptionError(f"dev: patience must be 1 or more, or None, got {self.patience}")
 
@@ -57,7 +55,8 @@ class Dev:
         steps = options.get("save_steps") or options.get("eval_steps") or TENTH
         best = {"metric_for_best_model": self.best, "greater_is_better": True, "load_best_model_at_end": how != "no"}
         when = {"save_strategy": how, "eval_strategy": "steps" if how == "no" else how}
-        return {**when, "save_steps": steps, "eval_steps": steps, **best, **options}
+        patience = {"restore_callback_states_from_checkpoint": True}  # how long there has been nothing better
+        return {**when, "save_steps": steps, "eval_steps": steps, **best, **patience, **options}
 
     @property
     def best(self) -> str:
@@ -66,30 +65,8 @@ class Dev:
 
     def measure(self, model: torch.nn.Module, builder: GraphBuilder) -> dict[str, float]:
         """Return ``eval_<measure>`` -> mean over the judged queries."""
-        candidates = self.split.candidates or {}
-        run = rerank(model, builder, self.split.queries, candidates, self.token_budget, self.bf16, progress=False)
+        run = rerank(
+            model, builder, self.split.queries, self.split.candidates or {}, self.token_budget, self.bf16,
+            progress=False, distributed=True,
+        )  # fmt: skip
         return {f"eval_{name}": mean for name, mean in evaluate(self.split.qrels, run, self.measures).mean.items()}
-
-    def is_over(self, log: Sequence[dict[str, float]]) -> bool:
-        """Tell from a training's log whether the last ``patience`` measurements brought nothing better.
-
-        From the log alone, which a checkpoint holds: a training that is resumed stops where it would have stopped.
-        """
-        values = [line[self.best] for line in log if self.best in line]
-        if self.patience is None or len(values) <= self.patience:
-            return False
-        return max(values[-self.patience :]) <= max(values[: -self.patience])
-
-
-class StopEarly(TrainerCallback):
-    """Ends a training once :meth:`Dev.is_over` says so."""
-
-    def __init__(self, dev: Dev) -> None:
-        self.dev = dev
-
-    def on_evaluate(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **options: Any
-    ) -> None:
-        """Look at the log."""
-        if self.dev.is_over(state.log_history):
-            control.should_training_stop = True

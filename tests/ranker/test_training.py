@@ -1,0 +1,134 @@
+"""A training in a folder goes on after a kill, and in no other's; only candidates that are asked for are found."""
+
+import pytest
+import torch
+from commands import write_tales
+
+from socialgraph import Ranker
+from socialgraph.data import Collection, Document, Split, load_folder
+from socialgraph.errors import CheckpointError, InputError, OptionError
+from socialgraph.ranking import RankingTrainer
+from socialgraph.ranking.checkpoints import whole_checkpoints
+
+SMALL = {"document_length": 60, "query_length": 8, "window": 16}
+OPTIONS = {"groups": 8, "negatives": 1, "per_device_train_batch_size": 1, "learning_rate": 1e-3}
+
+
+@pytest.fixture(scope="module")
+def tales(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tales")
+    write_tales(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def collection(tales):
+    return load_folder(tales)
+
+
+def ranker(tales, name="maxp", *overrides, **options):
+    return Ranker.from_recipe(name, *overrides, backbone=str(tales / "bert"), **{**SMALL, **options})
+
+
+def test_a_training_in_a_folder_that_is_stopped_goes_on_to_the_same_weights(tales, collection, tmp_path, monkeypatch):
+    quiet = ranker(tales).fit(collection, **OPTIONS)
+    with monkeypatch.context() as patch:
+        step, steps = RankingTrainer.training_step, []
+
+        def interrupted(self, *arguments):
+            steps.append(1)
+            if len(steps) == 6:
+                raise KeyboardInterrupt
+            return step(self, *arguments)
+
+        patch.setattr(RankingTrainer, "training_step", interrupted)
+        with pytest.raises(KeyboardInterrupt, match="stopped in step 6; the same call goes on from"):
+            ranker(tales).fit(collection, folder=tmp_path, **OPTIONS)
+    assert [path.name for path in whole_checkpoints(tmp_path)] == ["checkpoint-4", "checkpoint-5"]
+    again = ranker(tales).fit(collection, folder=tmp_path, **OPTIONS)
+    for name, weight in quiet.model.state_dict().items():
+        assert torch.equal(again.model.state_dict()[name], weight), name
+
+
+def test_the_folder_of_another_training_is_refused(tales, collection, tmp_path):
+    training = tmp_path / "training"
+    ranker(tales).fit(collection, folder=training, **OPTIONS)
+    write_tales(tmp_path / "other")
+    other = ranker(tmp_path / "other")
+    other.model.embedding.word.weight.data *= 2  # another backbone
+    texts = {**collection.documents, "w0": Document("w0", "w1 w2")}
+    split = collection["train"]
+    queries = Split({name: f"{text} w3" for name, text in split.queries.items()}, split.qrels, split.candidates)
+    for one, asked in (
+        (other, collection),
+        (ranker(tales, "parade-max"), collection),
+        (ranker(tales, window=8), collection),
+        (ranker(tales), Collection("other", texts, collection.splits)),
+        (ranker(tales), Collection("other", collection.documents, {**collection.splits, "train": queries})),
+    ):
+        before = {name: weight.clone() for name, weight in one.model.state_dict().items()}
+        with pytest.raises(CheckpointError, match="of another training: "):
+            one.fit(asked, folder=training, **OPTIONS)
+        assert all(torch.equal(weight, before[name]) for name, weight in one.model.state_dict().items())
+
+
+def test_options_that_would_do_nothing_are_refused(tales, collection):
+    with pytest.raises(OptionError, match="save_steps: nothing is kept without a folder; say folder=, too"):
+        ranker(tales).fit(collection, save_steps=10)
+
+
+def summed(scores, group, relevant):
+    return scores.sum() * 0 + 7
+
+
+def test_a_loss_of_ones_own_is_passed_and_none_is_imported_because_a_recipe_says_so(tales, collection, tmp_path):
+    (tmp_path / "planted.py").write_text("raise SystemExit('imported')")
+    one = ranker(tales)
+    one.recipe["training"] = {**one.recipe["training"], "loss": "planted.loss"}
+    with pytest.raises(OptionError, match=r"the loss 'planted.loss' is not imported because a recipe says so: pass it"):
+        one.fit(collection, **OPTIONS)
+    for loss in (summed, f"{__name__}.summed"):
+        one.fit(collection, loss=loss, **OPTIONS)
+        assert one.history["training"]["loss"] in (loss, "summed")
+
+
+def bare(collection):
+    """Return the collection without candidates, and with a training split that nobody can answer."""
+    splits = {name: Split(split.queries, split.qrels) for name, split in collection.splits.items()}
+    splits["train"] = Split({"q": "nowhere"}, {"q": {"w0": 1}})
+    return Collection("bare", collection.documents, splits)
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+def test_only_the_candidates_that_are_asked_for_are_found(tales, collection, depth, monkeypatch):
+    asked = []
+    rerank = "socialgraph.ranking.rerank"
+    monkeypatch.setattr(rerank, lambda *arguments, **_: asked.append(arguments[3]) or arguments[3])
+    ranker(tales).evaluate(bare(collection), "test", depth=depth)
+    (candidates,) = asked
+    assert candidates.keys() <= collection["test"].queries.keys()
+    assert max(map(len, candidates.values())) == depth
+
+
+def test_wrong_depths_splits_and_measures_end_before_anything_is_ranked(tales, collection, monkeypatch):
+    monkeypatch.setattr("socialgraph.ranking.rerank", None)
+    monkeypatch.setattr("socialgraph.ranking.retrieve_candidates", None)
+    one = ranker(tales)
+    with pytest.raises(OptionError, match="measure 'P@0': a cutoff must be at least 1"):
+        one.evaluate(bare(collection), "test", ["P@0"])
+    with pytest.raises(OptionError, match="depth must be 1 or more, a whole number, got 0"):
+        one.fit(collection, depth=0)
+    with pytest.raises(InputError, match="has no split 'tests'"):
+        one.evaluate(collection, "tests")
+
+
+def test_a_text_without_word_pieces_is_last(tales):
+    one = ranker(tales)
+    texts = ["", "w1 w2", "w40", "\u200b"]
+    with pytest.warns(UserWarning, match="2 documents have no word piece and stand last"):
+        assert [place for place, _ in one.rank("w1", texts)][2:] == [0, 3]
+    with pytest.warns(UserWarning, match="stand last"):
+        empty, text = one.predict([("w1", ""), ("w1", "w40")])
+    assert empty < text
+    with pytest.raises(OptionError, match=r"\(batch_size\) must be at least 1, a whole number, got '5'"):
+        one.rank("w1", texts, batch_size="5")

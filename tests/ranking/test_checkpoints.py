@@ -1,0 +1,273 @@
+"""A training that ends early goes on to the same weights; what is another's is refused and left alone."""
+
+import json
+import pickle
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+import torch
+from full_disk import files_no_larger_than
+from trained import losses_of, trained
+from training_task import Overlap, assert_same, task_for
+
+from socialgraph.data import Document, Split, Tokens
+from socialgraph.edges import SocialEdges, StaticDistance
+from socialgraph.errors import CheckpointError, OptionError, OutputError, TrainingError
+from socialgraph.nn import PARADE, Socialformer
+from socialgraph.ranking.checkpoints import MARKER, last_whole, whole_checkpoints
+from socialgraph.ranking.losses import listwise_cross_entropy
+
+
+@pytest.fixture
+def begin(task, tmp_path):
+    """Train four steps, with checkpoints after two and four, of a model that is always born the same."""
+
+    def begun(folder=tmp_path / "training", task=task, model=None, **changes):
+        torch.manual_seed(0)
+        model = Socialformer.from_backbone(task[0]) if model is None else model
+        torch.manual_seed(torch.seed())  # a checkpoint must bring its own random numbers
+        model, log = trained(task, folder, model, **{"save_strategy": "steps", "save_steps": 2, **changes})
+        return model.state_dict(), losses_of(log)
+
+    begun.folder = tmp_path / "training"
+    return begun
+
+
+def stopping(last):
+    """Return the listwise loss; after so many batches the user presses Ctrl-C."""
+    left = [None] * last
+
+    def loss(scores, group, relevant):
+        if not left:
+            raise KeyboardInterrupt
+        left.pop()
+        return listwise_cross_entropy(scores, group, relevant)
+
+    return named(loss)
+
+
+def named(loss):
+    """Return a loss that is called as the one that it stands for."""
+    loss.__qualname__ = "listwise_cross_entropy"
+    return loss
+
+
+@pytest.mark.parametrize(
+    ("last", "options"),
+    [
+        (3, {}),
+        (7, {"train_sampling_strategy": "random", "num_train_epochs": 3, "save_steps": 5}),  # in the midst of an epoch
+        (7, {"gradient_accumulation_steps": 2, "num_train_epochs": 3, "save_steps": 1, "head_learning_rate": 1e-2}),
+        (7, {"dataloader_num_workers": 2, "num_train_epochs": 2, "save_steps": 4}),  # between two epochs
+    ],
+)
+def test_a_stopped_training_ends_with_the_same_bits(begin, tmp_path, last, options):
+    weights, losses = begin(tmp_path / "quiet", **options)
+    with pytest.raises(KeyboardInterrupt, match=r"stopped in step \d; the same call goes on from .*point-"):
+        begin(loss=stopping(last), **{**options, "dataloader_num_workers": 0})
+    again, found = begin(resume=True, **options)
+    assert_same(again, weights)
+    assert found == losses
+
+
+def test_resume_begins_and_what_is_finished_stands(begin):
+    with pytest.raises(KeyboardInterrupt, match="in step 1; no checkpoint was kept: it begins anew"):
+        begin(loss=stopping(0), resume=True)
+    weights, losses = begin(resume=True)
+    again, found = begin(resume=True)
+    assert_same(again, weights)
+    assert found == losses
+    with pytest.raises(OutputError, match="checkpoint-4: a checkpoint of an earlier training; go on with it"):
+        begin()
+    other, _ = begin(resume=begin.folder / "checkpoint-2")
+    assert_same(other, weights)
+
+
+def test_a_checkpoint_that_is_not_whole_is_not_believed(begin):
+    weights, _ = begin()
+    marker = begin.folder / "checkpoint-4" / MARKER
+    # as its writer leaves it that dies
+    marker.write_text(json.dumps({**json.loads(marker.read_text()), "whole": False}))
+    (begin.folder / "checkpoint-4" / "model.safetensors").write_bytes(b"half")
+    with pytest.raises(CheckpointError, match="checkpoint-4: was not written to its end"):
+        begin(resume=begin.folder / "checkpoint-4")
+    assert last_whole(begin.folder).name == "checkpoint-2"
+    assert_same(begin(resume=True)[0], weights)
+    assert last_whole(begin.folder).name == "checkpoint-4"
+    with pytest.raises(CheckpointError, match=f"checkpoint-3/{MARKER}: damaged"):
+        begin(resume=begin.folder / "checkpoint-3")
+    marker.write_text("{")
+    with pytest.raises(CheckpointError, match=f"{MARKER}: damaged"):
+        begin(resume=True)
+
+
+class Trap:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, file):
+        self.file = file
+
+    def __reduce__(self):
+        return Path.touch, (self.file,)
+
+
+@pytest.mark.parametrize("file", ["optimizer.pt", "scheduler.pt", "rng_state.pth", "trainer_state.json"])
+def test_damage_is_told_in_one_line_and_no_code_of_a_checkpoint_runs(begin, tmp_path, file):
+    begin()
+    path = begin.folder / "checkpoint-2" / file
+    for content in (b"damaged", pickle.dumps(Trap(tmp_path / "caught"))):
+        path.write_bytes(content)
+        with pytest.raises(CheckpointError, match="checkpoint-2: cannot be read") as error:
+            begin(resume=begin.folder / "checkpoint-2")
+        assert "\n" not in str(error.value)
+        assert not (tmp_path / "caught").exists()
+    torch.save(Trap(tmp_path / "caught"), path)
+    with pytest.raises(CheckpointError, match="checkpoint-2: cannot be read"):
+        begin(resume=begin.folder / "checkpoint-2")
+    assert not (tmp_path / "caught").exists()
+
+
+def test_a_checkpoint_is_a_saved_model(begin):
+    weights, _ = begin()
+    assert_same(Socialformer.from_pretrained(begin.folder / "checkpoint-4").state_dict(), weights)
+
+
+def test_a_model_of_the_users_own_resumes(begin):
+    options = {"learning_rate": 0.1, "loss": "hinge"}
+    weights, losses = begin(model=Overlap(), **options)
+    again, found = begin(model=Overlap(), resume=begin.folder / "checkpoint-2", **options)
+    assert_same(again, weights)
+    assert found == losses
+
+
+@pytest.mark.parametrize(("limit", "kept"), [(1, [3, 4]), (2, [3, 4]), (3, [2, 3, 4]), (None, [1, 2, 3, 4])])
+def test_as_many_checkpoints_are_kept_as_asked_for(begin, limit, kept):
+    begin(save_total_limit=limit, save_steps=1)
+    assert [path.name for path in whole_checkpoints(begin.folder)] == [f"checkpoint-{step}" for step in kept]
+    assert {path.name for path in begin.folder.iterdir()} - {".lock"} == {f"checkpoint-{step}" for step in kept}
+
+
+CHANGES = {
+    "groups in a step was 4, is 2": {"per_device_train_batch_size": 2},
+    "groups in a step was 4, is 8": {"gradient_accumulation_steps": 2},
+    "number of groups was 16, is 24": {"size": 24},
+    "groups was '": {"draw": 1},
+    "options.seed was 42, is 7": {"seed": 7},
+    "options.learning_rate was 0.002, is 0.1": {"learning_rate": 0.1},
+    "options.num_train_epochs was 1, is 2": {"num_train_epochs": 2},
+    "loss was 'listwise_cross_entropy', is 'ranknet'": {"loss": "ranknet"},
+    "head_learning_rate was None, is 0.1": {"head_learning_rate": 0.1},
+}
+
+
+def test_another_training_is_not_resumed(begin, task, tmp_path):
+    begin()
+    before = {path: path.stat().st_mtime_ns for path in begin.folder.rglob("*") if path.name != ".lock"}
+
+    def refused(what, **change):
+        with pytest.raises(CheckpointError, match=f"checkpoint-4: of another training: .*{what}"):
+            begin(resume=True, **change)
+        assert {path: path.stat().st_mtime_ns for path in before} == before
+
+    for what, change in CHANGES.items():
+        refused(what, **change)
+    folder, split, builder = task
+    refused("config.dropout was 0.1, is 0.5", model=Socialformer.from_backbone(folder, dropout=0.5))
+    refused("model was 'Socialformer', is 'PARADE'", model=PARADE.from_backbone(folder))
+    refused("weights was '", model=Socialformer.from_backbone(folder))  # of another backbone, or another seed
+    queries = {query: f"{text} w9" if query == "q7" else text for query, text in split.queries.items()}
+    refused("groups was '", task=(folder, Split(queries, split.qrels, split.candidates), builder))
+    _, other = task_for(folder)
+    other.documents = {**other.documents, "d7": Document("d7", "w1 w2")}
+    other.tokens = Tokens(folder)
+    refused("texts was '", task=(folder, split, other))
+    _, other = task_for(folder)
+    other.edges = SocialEdges([StaticDistance()])
+    refused("edges was 'SocialEdges", task=(folder, split, other))
+
+
+def test_what_is_not_ours_is_left_alone(begin):
+    notes = begin.folder / "checkpoint-10" / "notes.txt"
+    notes.parent.mkdir(parents=True)
+    notes.write_text("mine")
+    for resume in (False, True):
+        with pytest.raises(CheckpointError, match=r"checkpoint-10: not of a training of this package .*move it"):
+            begin(resume=resume)
+    assert notes.read_text() == "mine"
+    notes.rename(begin.folder / ".tmpAbCdEf")
+    notes.parent.rmdir()
+    begin(save_steps=1)
+    names = {path.name for path in begin.folder.iterdir()}
+    assert names == {".lock", ".tmpAbCdEf", "checkpoint-3", "checkpoint-4"}
+
+
+def test_two_do_not_train_in_one_folder(begin):
+    def second(*what):
+        with pytest.raises(OutputError, match="another process trains there"):
+            begin()
+        return listwise_cross_entropy(*what)
+
+    begin(loss=second)
+
+
+def test_a_disk_that_fills_up_costs_what_was_not_kept(begin, tmp_path):
+    weights, _ = begin(tmp_path / "quiet")
+    size = (tmp_path / "quiet" / "checkpoint-4" / "model.safetensors").stat().st_size
+    batches = []
+
+    def filling(*what):
+        batches.append(what)
+        if len(batches) == 3:
+            full.enter_context(files_no_larger_than(room))
+        return listwise_cross_entropy(*what)
+
+    for room in (8000, size):  # for no weights, or for no optimizer
+        full = ExitStack()
+        batches.clear()
+        with full, pytest.raises(OutputError, match=r"cannot be written .*free the disk; the same call .*-2"):
+            begin(tmp_path / str(room), loss=named(filling))
+        assert_same(begin(tmp_path / str(room), resume=True)[0], weights)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match=r"file.*cannot be written"):
+        begin(tmp_path / "file" / "folder")
+
+
+def diverging(step, what):
+    """Return the listwise loss, which in one step is not finite, or has a gradient that is not."""
+    calls = []
+
+    def loss(scores, group, relevant):
+        calls.append(1)
+        value = listwise_cross_entropy(scores, group, relevant)
+        if len(calls) != step:
+            return value
+        return value * float("nan") if what == "loss" else value + (scores - scores.detach()).abs().sqrt().sum()
+
+    return loss
+
+
+@pytest.mark.parametrize(
+    ("what", "told"),
+    [("loss", "the loss of step 3 is nan"), ("gradient", "the loss of step 4 is nan")],
+)
+def test_a_training_that_diverges_stops_and_keeps_the_last_good_checkpoint(begin, what, told):
+    """After a gradient that is no number the weights are none."""
+    with pytest.raises(TrainingError, match=rf"{told}: the training diverges; lower learning_rate=.*-2 is the last"):
+        begin(loss=diverging(3, what))
+    model = Socialformer.from_pretrained(begin.folder / "checkpoint-2")
+    assert all(weight.isfinite().all() for weight in model.parameters())
+    assert [path.name for path in whole_checkpoints(begin.folder)] == ["checkpoint-2"]
+
+
+@pytest.mark.parametrize("keep", ["steps", "no"])
+def test_weights_that_are_no_numbers_are_not_kept(begin, keep):
+    with pytest.raises(TrainingError, match=r"after step 4 the weights '.*' are not finite: .*lower"):
+        begin(loss=diverging(4, "gradient"), save_strategy=keep)
+    assert [path.name for path in whole_checkpoints(begin.folder)] == ["checkpoint-2"] * (keep == "steps")
+
+
+@pytest.mark.parametrize("option", ["save_only_model", "push_to_hub"])
+def test_checkpoints_that_hold_nothing_to_go_on_from_are_not_offered(begin, option):
+    with pytest.raises(OptionError, match=f"trainer: {option} is not offered"):
+        begin(**{option: True})
