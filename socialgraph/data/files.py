@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from filelock import FileLock, Timeout
+from safetensors import SafetensorError
 
 try:
     import fcntl
@@ -94,6 +95,51 @@ def atomic_text(path: str | os.PathLike[str]) -> Iterator[IO[str]]:
         yield file
 
 
+@contextmanager
+def atomic_folder(path: str | os.PathLike[str], last: str = "") -> Iterator[Path]:
+    """Yield an empty folder whose files and folders take their places in `path` when the block has ended well.
+
+    Only then what `path` has under the same names is replaced; if the block raises, it stays as it was. What else lies
+    there stays in any case.
+
+    Args:
+        path: the folder; it is made where it is missing.
+        last: the file that says that all others are there. It goes first and comes last, so that a process that is
+            killed in between leaves no mixture that a reader believes.
+
+    Raises:
+        OutputError: the folder is closed, or the disk is full.
+    """
+    target, is_new = Path(path), not Path(path).exists()
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        beside = Path(tempfile.mkdtemp(dir=target, prefix=".new.", suffix=".part"))
+    except OSError as error:
+        raise _unwritable(target, error) from error
+    try:
+        yield beside
+        for file in beside.rglob("*"):
+            if file.is_file():
+                share(file)
+                sync(file)
+        names = sorted((one.name for one in beside.iterdir()), key=lambda name: name == last)
+        replaced = Path(tempfile.mkdtemp(dir=beside))
+        for name in reversed(names):
+            if (target / name).exists():
+                os.replace(target / name, replaced / name)
+        for name in names:
+            os.replace(beside / name, target / name)
+    except (OSError, SafetensorError) as error:
+        cause = error.__cause__ if isinstance(error, OutputError) else error  # of a folder inside, which is gone now
+        raise _unwritable(target, cause if isinstance(cause, Exception) else error) from error
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+        if is_new:
+            with suppress(OSError):  # something came
+                target.rmdir()
+    sync(target)
+
+
 def _begin(target: Path) -> tuple[int, str]:
     """Open a new hidden file beside ``target`` and hold it, so that nobody takes it for abandoned."""
     while True:
@@ -118,8 +164,9 @@ def _remove_abandoned(target: Path) -> None:
             left.unlink()
 
 
-def _unwritable(path: Path, error: OSError) -> OutputError:
-    return OutputError(f"{path}: cannot be written ({error.strerror or error}); free the disk or choose another folder")
+def _unwritable(path: Path, error: Exception) -> OutputError:
+    reason = getattr(error, "strerror", None) or error
+    return OutputError(f"{path}: cannot be written ({reason}); free the disk or choose another folder")
 
 
 def share(path: str | os.PathLike[str]) -> None:

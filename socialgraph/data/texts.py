@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from socialgraph.data import Collection, Document
 from socialgraph.errors import InputError
 
+T = TypeVar("T")
+
 Text = str | Document | Mapping[str, str]
 """A text; a dict has ``text``, and may have ``title``."""
-Texts = Sequence[Text] | Mapping[str, Text] | Collection
+Texts = Sequence[Text] | Mapping[Any, Text] | Collection
 
 
 def as_documents(texts: Texts) -> tuple[list[str] | None, Mapping[str, Document]]:
@@ -27,9 +29,25 @@ def as_documents(texts: Texts) -> tuple[list[str] | None, Mapping[str, Document]
     if isinstance(texts, str) or not isinstance(texts, Sequence | Mapping):
         raise InputError(f"texts must be a list, a dict or a Collection, got {type(texts).__name__}")
     if isinstance(texts, Mapping):
-        return None, {str(name): as_document(text, str(name))[1] for name, text in texts.items()}
+        return None, {name: as_document(text, name)[1] for name, text in string_ids(texts).items()}
     named = [as_document(text) for text in texts]
     return [name for name, _ in named], dict(named)
+
+
+def string_ids(table: Mapping[Any, T]) -> dict[str, T]:
+    """Return a table whose ids are strings, in the same order: itself, if they are.
+
+    Raises:
+        InputError: two ids are one as strings, such as 1 and "1".
+    """
+    if all(isinstance(key, str) for key in table):
+        return cast("dict[str, T]", table)
+    named: dict[str, Any] = {}
+    for key in table:
+        if str(key) in named:
+            raise InputError(f"the ids {named[str(key)]!r} and {key!r} are one as strings; give them different names")
+        named[str(key)] = key
+    return {name: table[key] for name, key in named.items()}
 
 
 def as_document(text: Any, name: str | None = None) -> tuple[str, Document]:
@@ -62,8 +80,18 @@ def as_queries(query: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]
     elif not isinstance(query, Sequence | Mapping):
         raise InputError(f"a query is a string, several are a list or a dict, got {type(query).__name__}")
     else:
-        named = dict(query) if isinstance(query, Mapping) else {one: one for one in query}
-    for one in named.values():
-        if not isinstance(one, str):
-            raise InputError(f"a query is a string, got {str(one)[:80]!r}")
-    return named
+        named = (
+            dict(string_ids(query)) if isinstance(query, Mapping) else {one: one for one in map(checked_query, query)}
+        )
+    return {name: checked_query(one) for name, one in named.items()}
+
+
+def checked_query(query: Any) -> str:
+    """Return a query's text.
+
+    Raises:
+        InputError: it is no text.
+    """
+    if not isinstance(query, str):
+        raise InputError(f"a query is a string, got {str(query)[:80]!r}")
+    return query

@@ -10,9 +10,8 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 from torch_geometric.data import Data
 
-from socialgraph.backbone import load_bert, special_tokens
-from socialgraph.errors import CheckpointError, OptionError
-from socialgraph.model_files import check_number, check_shapes
+from socialgraph.backbone import load_bert, load_cross_encoder, special_tokens
+from socialgraph.errors import OptionError
 from socialgraph.nn.attention import BACKENDS
 from socialgraph.nn.bert_conv import BertConv
 from socialgraph.nn.bert_weights import bert_options, copy_bert, copy_classifier, copy_score, is_cross_encoder
@@ -42,7 +41,8 @@ class BertRanker(HubRanker):
         sep_token_id: id of [SEP].
         backbone: name of the BERT it started from, kept for the tokenizer.
         pooler: put BERT's pooler, tanh(W h + b), behind the last states of all leaders, before anything reads them: as
-            a cross-encoder of transformers does before its classifier.
+            a cross-encoder of transformers does before its classifier. It starts from the backbone's, and is drawn as
+            BERT draws its own where that has none.
         attention: backend of :func:`~socialgraph.nn.segment_attention` (of a sparse transformer,
             :func:`~socialgraph.nn.masked_attention`); None chooses by device.
 
@@ -109,14 +109,17 @@ class BertRanker(HubRanker):
             CheckpointError: the backbone cannot be loaded or is not a BERT.
             OptionError: an option out of its range.
         """
-        bert = load_bert(backbone, cls.segments)
-        model = cls(**{**bert_options(bert.config), **cls.backbone_options(backbone), "backbone": backbone, **options})
+        crossed = load_cross_encoder(backbone, cls.segments) if is_cross_encoder(backbone) else None
+        wanted = {**cls.backbone_options(backbone), "backbone": backbone, **options}
+        bert = crossed.bert if crossed else load_bert(backbone, cls.segments, pooler=bool(wanted.get("pooler")))
+        model = cls(**{**bert_options(bert.config), **wanted})
         copy_bert(bert, model.embedding, cast("list[BertConv]", list(model.layers)))
         score = getattr(model, "score", None)
         if model.pooler is not None:
-            layer = score if isinstance(score, torch.nn.Linear) else score_layer(bert.config.hidden_size)
-            copy_classifier(backbone, model.pooler, layer)
-        elif isinstance(score, torch.nn.Linear):
+            model.pooler.load_state_dict(bert.pooler.dense.state_dict())
+        if isinstance(score, torch.nn.Linear) and crossed and model.pooler is not None:
+            copy_classifier(backbone, crossed, score)
+        elif isinstance(score, torch.nn.Linear) and not crossed and model.pooler is None:
             copy_score(backbone, score)
         model.start()
         return model
@@ -214,34 +217,6 @@ class BertRanker(HubRanker):
     def gradient_checkpointing_disable(self) -> None:
         """Keep all states again."""
         self.checkpointed = range(0)
-
-    @classmethod
-    def check_files(cls, model_id: str, options: dict[str, Any], shapes: dict[str, tuple[int, ...]]) -> None:
-        """Refuse options and weights that do not fit each other, before memory is taken for them."""
-        names = {"num_layers": "num_hidden_layers", "num_heads": "num_attention_heads",
-                 "max_positions": "max_position_embeddings", "dropout": "hidden_dropout_prob"}  # fmt: skip
-        for key, value in options.items():
-            check_number(f"{model_id}: config.json", names.get(key, key), value)
-        cls.check_types(model_id, options)
-        layers = len({key.split(".")[1] for key in shapes if key.startswith("layers.")})
-        number = options.get("num_layers", 12)
-        if number != layers:  # before so many are made
-            reason = f"config.json asks for {number} layers, the weights have {layers}"
-            raise CheckpointError(f"{model_id}: not a saved {cls.__name__} ({reason})")
-        with torch.device("meta"):
-            model = cls(**options)
-        wanted = dict(model.state_dict())
-        for key in ("cls_token_id", "sep_token_id", "mask_token_id", "query_marker", "document_marker"):
-            token = getattr(model, key, None)
-            if token is not None and not 0 <= token < model.embedding.word.num_embeddings:
-                raise CheckpointError(f"{model_id}: config.json: {key!r} is {token}, outside of the vocabulary")
-        try:
-            check_shapes(model_id, wanted, shapes)
-            odd = sorted(shapes.keys() - wanted.keys())
-            if odd:
-                raise CheckpointError(f"{len(odd)} weights are left over, the first is {odd[0]!r}")
-        except CheckpointError as error:
-            raise CheckpointError(f"{model_id}: not a saved {cls.__name__} ({error})") from None
 
 
 def score_layer(hidden_size: int) -> torch.nn.Linear:

@@ -1,40 +1,24 @@
-"""The way from a BERT checkpoint to our layers, and back: every name and shape is checked."""
+"""The way from a BERT checkpoint to our layers, name by name."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
-from safetensors import safe_open
-from safetensors.torch import load_model, save_model
-from torch import Tensor
+from safetensors.torch import load_file
 
-from socialgraph.backbone import (
-    READER,
-    load_bert,
-    load_tokenizer,
-    locate,
-    model_file,
-    reader_score,
-    weight_files,
-)
-from socialgraph.errors import CheckpointError
-from socialgraph.model_files import check_finite, check_shapes, header, read_json
+from socialgraph.backbone import READER, check_finite, locate, model_config, reader_score
+from socialgraph.errors import CheckpointError, first_line
 from socialgraph.nn.bert_conv import BertConv
 from socialgraph.nn.embedding import BertEmbedding
-
-if TYPE_CHECKING:
-    from socialgraph.nn.bert_ranker import BertRanker
 
 #: the linear layer of a passage ranker, beside its BERT
 SCORE = "score.safetensors"
 
-#: a cross-encoder as transformers and sentence-transformers save one, and what stands behind its BERT
+#: a cross-encoder, as transformers and sentence-transformers save one
 CROSS_ENCODER = "BertForSequenceClassification"
-POOLER = "bert.pooler.dense"
-CLASSIFIER = "classifier"
 
 #: ours -> BERT's
 EMBEDDING_NAMES = {
@@ -83,7 +67,7 @@ def copy_bert(bert: Any, embedding: BertEmbedding, layers: Iterable[BertConv]) -
     Where our embedding has more positions than the BERT, the BERT's are repeated from the start.
 
     Raises:
-        CheckpointError: a weight is missing, has another shape, or is left over.
+        CheckpointError: a weight is missing or left over.
     """
     source = {name: value for name, value in bert.state_dict().items() if not name.startswith("pooler.")}
     source.pop("embeddings.position_ids", None)  # 0, 1, 2, ... in old checkpoints
@@ -96,8 +80,6 @@ def copy_bert(bert: Any, embedding: BertEmbedding, layers: Iterable[BertConv]) -
         odd = sorted(source.keys() ^ target.keys())
         raise CheckpointError(f"the checkpoint and a BERT differ in {len(odd)} weights, the first is {odd[0]!r}")
     for name, value in target.items():
-        if source[name].shape != value.shape:
-            raise CheckpointError(f"{name} has the shape {tuple(source[name].shape)}, expected {tuple(value.shape)}")
         value.copy_(source[name])
 
 
@@ -111,44 +93,6 @@ def bert_weights(embedding: BertEmbedding, layers: Iterable[torch.nn.Module]) ->
     return ours
 
 
-def save_as_bert(model: BertRanker, folder: str | Path) -> None:
-    """Write the BERT of a model, with what scores its [CLS], as a backbone: the inverse of ``from_backbone``.
-
-    What other weights the model has is left out. A model with a pooler becomes a cross-encoder of transformers with one
-    label; else the linear layer goes into a file beside the BERT, see :func:`copy_score`. The tokenizer is that of the
-    backbone from which the model started.
-
-    Args:
-        model: it names its backbone.
-        folder: is made.
-
-    Raises:
-        CheckpointError: the model names no backbone, or that cannot be loaded.
-    """
-    from transformers import BertForSequenceClassification, BertModel
-
-    if model.backbone is None:
-        raise CheckpointError(f"this {type(model).__name__} names no backbone, so its tokenizer is not known")
-    config = load_bert(model.backbone).config
-    config.max_position_embeddings = model.max_positions
-    ours = bert_weights(model.embedding, model.layers)
-    weights: dict[str, Tensor] = {key: value.detach().cpu() for key, value in ours.items()}
-    score = getattr(model, "score", None)
-    if model.pooler is not None and isinstance(score, torch.nn.Linear):
-        config.num_labels = 1
-        weights = {f"bert.{key}": value for key, value in weights.items()}
-        for name, part in ((POOLER, model.pooler), (CLASSIFIER, score)):
-            weights |= {f"{name}.{kind}": value.cpu() for kind, value in part.state_dict().items()}
-        bert = BertForSequenceClassification(config)
-    else:
-        bert = BertModel(config, add_pooling_layer=False)
-    bert.load_state_dict(weights)
-    bert.save_pretrained(folder)
-    if model.pooler is None and isinstance(score, torch.nn.Linear):
-        save_model(score, Path(folder) / SCORE)
-    load_tokenizer(model.backbone).save_pretrained(folder)
-
-
 def copy_score(backbone: str, layer: torch.nn.Linear) -> None:
     """Copy the linear layer over [CLS] that a passage ranker has beside its BERT, if there is one.
 
@@ -160,25 +104,24 @@ def copy_score(backbone: str, layer: torch.nn.Linear) -> None:
     Raises:
         CheckpointError: the file is broken, or of another width.
     """
-    if backbone == READER:
-        layer.load_state_dict(reader_score())
-        return
     file = Path(locate(backbone)) / SCORE
-    if file.is_file():
-        check_shapes(str(file), layer.state_dict(), header(file))
-        load_model(layer, file)
-        check_finite(str(file), layer)
+    if backbone != READER and not file.is_file():
+        return
+    try:
+        layer.load_state_dict(reader_score() if backbone == READER else load_file(file))
+    except Exception as error:  # SafetensorError is an Exception and no more
+        raise CheckpointError(f"{file}: no layer of {layer.in_features} numbers ({first_line(error)})") from error
+    check_finite(str(file), layer)
 
 
 def is_cross_encoder(backbone: str) -> bool:
     """Whether a backbone's config.json says that it is a ``BertForSequenceClassification``."""
-    architectures = read_json(model_file(backbone, locate(backbone), "config.json")).get("architectures")
-    return isinstance(architectures, list) and CROSS_ENCODER in architectures
+    return CROSS_ENCODER in (model_config(backbone).get("architectures") or ())
 
 
 @torch.no_grad()
-def copy_classifier(backbone: str, pooler: torch.nn.Linear, score: torch.nn.Linear) -> None:
-    r"""Copy what a cross-encoder has behind its BERT, so that a passage's score is its logit.
+def copy_classifier(backbone: str, theirs: Any, score: torch.nn.Linear) -> None:
+    r"""Copy the classifier of a cross-encoder, so that a passage's score is its logit.
 
     .. math:: s = w^\top \tanh(W h_{CLS} + b) + c
 
@@ -187,35 +130,18 @@ def copy_classifier(backbone: str, pooler: torch.nn.Linear, score: torch.nn.Line
     the activation that sentence-transformers puts behind the logit is left out.
 
     Args:
-        backbone: see :func:`is_cross_encoder`.
-        pooler: W, b.
+        backbone: its name.
+        theirs: a ``transformers.BertForSequenceClassification``.
         score: w, c.
 
     Raises:
-        CheckpointError: weights are missing, of another shape or not finite, or there are more than two labels.
+        CheckpointError: there are more than two labels.
     """
-    wanted = {f"{part}.{kind}" for part in (POOLER, CLASSIFIER) for kind in ("weight", "bias")}
-    place = {key: file for file in weight_files(backbone, locate(backbone)) for key in header(file) if key in wanted}
-    missing = sorted(wanted - place.keys())
-    if missing:
-        raise CheckpointError(f"{backbone}: not a whole {CROSS_ENCODER}, the weight {missing[0]!r} is missing")
-    shapes = {key: header(file)[key] for key, file in place.items()}
-    labels = shapes[f"{CLASSIFIER}.bias"][0]
-    if labels not in (1, 2):
+    if (labels := len(theirs.classifier.bias)) not in (1, 2):
         raise CheckpointError(
             f"{backbone}: a classifier of {labels} labels; a ranker has one, or two (irrelevant, relevant). To start "
             "from its BERT alone, save that: transformers.BertModel.from_pretrained(name).save_pretrained(folder)"
         )
-    meta = {f"{POOLER}.{k}": v for k, v in pooler.state_dict().items()}
-    meta |= {f"{CLASSIFIER}.{k}": v.expand(labels, *v.shape[1:]) for k, v in score.state_dict().items()}
-    check_shapes(backbone, meta, shapes)
-    weights: dict[str, Tensor] = {}
-    for key, file in place.items():
-        with safe_open(file, framework="pt") as opened:
-            weights[key] = opened.get_tensor(key)
     for kind in ("weight", "bias"):
-        logits = weights[f"{CLASSIFIER}.{kind}"].float()
+        logits = getattr(theirs.classifier, kind)
         getattr(score, kind).copy_(logits if labels == 1 else logits[1:] - logits[:1])
-        getattr(pooler, kind).copy_(weights[f"{POOLER}.{kind}"])
-    for part in (pooler, score):
-        check_finite(backbone, part)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import UnionType
-from typing import Any, Self, get_args, get_origin, get_type_hints
+from typing import Any, Self
 
 import torch
 from huggingface_hub import PyTorchModelHubMixin, hf_hub_download
-from safetensors.torch import load_model
+from safetensors.torch import load_model, save_file
 from torch import Tensor
 from torch_geometric.data import Data
 
-from socialgraph.errors import CheckpointError, OptionError, first_line, is_whole
-from socialgraph.model_files import check_finite, check_shapes, header, no_safetensors, read_json
+from socialgraph.backbone import check_finite, read_json
+from socialgraph.data.files import atomic_folder
+from socialgraph.described import Known, instantiate, spec_of
+from socialgraph.errors import CheckpointError, OptionError
 
 #: scores ``[B]`` -> loss
 Objective = Callable[[Tensor], Tensor]
@@ -51,6 +52,10 @@ class HubRanker(
     stages: tuple[str, ...] = ("ranking",)
     stage = "ranking"
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        # the mixin forgets arguments that are no JSON; here they are kept as they are until the model is saved
+        super().__init_subclass__(coders={object: (lambda value: value, lambda value: value)}, **options)
+
     def forward(self, graph: Data, objective: Objective | None = None) -> Tensor:
         """Return the score of each document of a batch, ``[B]`` (of a single graph, ``[1]``), or the loss.
 
@@ -77,81 +82,78 @@ class HubRanker(
         self.stage = stage
 
     @classmethod
-    def from_pretrained(cls, pretrained_model_name_or_path: str | Path, **options: Any) -> Self:
+    def from_pretrained(
+        cls, pretrained_model_name_or_path: str | Path, classes: Sequence[type] = (), **options: Any
+    ) -> Self:
         """Load a model that ``save_pretrained`` or ``push_to_hub`` wrote. Only safetensors and JSON are read.
 
-        All sizes in config.json are compared with the weights before memory is taken.
+        Args:
+            pretrained_model_name_or_path: the folder, or an id of the hub.
+            classes: those of objects inside the model, such as a readout of one's own. Nothing is imported because the
+                folder says so.
+            options: of the download, such as ``revision``; or of the class, over those of config.json.
 
         Raises:
             CheckpointError: the folder holds no such model.
         """
-        folder = Path(pretrained_model_name_or_path)
         try:
-            if folder.is_dir():
-                read_json(folder / "config.json")
-            return super().from_pretrained(pretrained_model_name_or_path, **options)
+            if Path(pretrained_model_name_or_path).is_dir():
+                read_json(Path(pretrained_model_name_or_path) / "config.json")
+            return super().from_pretrained(pretrained_model_name_or_path, classes=classes, **options)
         except CheckpointError:
             raise
         except Exception as error:  # the hub, safetensors and torch each have errors of their own
-            reason = f"not a saved {cls.__name__} ({first_line(error)})"
+            reason = f"not a saved {cls.__name__} ({' '.join(str(error).split())[:300]})"
             raise CheckpointError(f"{pretrained_model_name_or_path}: {reason}") from error
 
     @classmethod
-    def _from_pretrained(cls, *, model_id: str, map_location: str = "cpu", strict: bool = True, **options: Any) -> Self:
+    def _from_pretrained(
+        cls, *, model_id: str, map_location: str = "cpu", strict: bool = True, classes: Sequence[type] = (),
+        **options: Any,
+    ) -> Self:  # fmt: skip
         # Called by the hub's mixin with the options of the download and the model's own.
-        download = {key: options.pop(key) for key in ("revision", "cache_dir", "force_download", "token")}
-        download["local_files_only"] = options.pop("local_files_only")
+        names = ("revision", "cache_dir", "force_download", "token", "local_files_only")
+        download = {key: options.pop(key) for key in names}
+        file = Path(model_id) / "model.safetensors"
         if not Path(model_id).is_dir():
             file = Path(hf_hub_download(model_id, "model.safetensors", **download))
-        elif not (file := Path(model_id) / "model.safetensors").exists():
-            raise CheckpointError(no_safetensors(Path(model_id)))
-        cls.check_files(model_id, options, header(file))
+        find = Known(classes)
+        options = {name: instantiate(value, find, torch.nn.Module) for name, value in options.items()}
+        with torch.device("meta"):  # before memory is taken
+            numbers = sum(weight.numel() for weight in cls(**options).parameters())
+        if numbers > file.stat().st_size:
+            raise CheckpointError(
+                f"{model_id}: config.json asks for {numbers:,} weights, which {file.name} does not hold"
+            )
         model = cls(**options)
         # strict: a key that does not fit would leave random weights where trained ones belong
         load_model(model, file, strict=strict, device=map_location)
         check_finite(model_id, model)
         return model.eval()
 
-    @classmethod
-    def check_files(cls, model_id: str, options: dict[str, Any], shapes: dict[str, tuple[int, ...]]) -> None:
-        """Refuse options and weights that do not fit each other, before memory is taken for them.
+    def save_pretrained(self, save_directory: str | Path, *, config: Any = None, **options: Any) -> str | None:
+        """Write the model to a folder: as a whole, or what was there stays.
 
         Args:
-            model_id: what is loaded.
-            options: of config.json.
-            shapes: shapes of the weights by name.
+            save_directory: the folder.
+            config: what config.json says, in place of the arguments of the class.
+            options: others of ``huggingface_hub.PyTorchModelHubMixin.save_pretrained``.
 
         Raises:
-            CheckpointError: names the first.
+            OutputError: the folder cannot be written.
+            OptionError: an argument that no file can hold.
         """
-        cls.check_types(model_id, options)
-        with torch.device("meta"):
-            wanted = dict(cls(**options).state_dict())
-        check_shapes(f"{model_id}: not a saved {cls.__name__}", wanted, shapes)
-        if odd := sorted(shapes.keys() - wanted.keys()):
-            raise CheckpointError(f"{model_id}: {len(odd)} weights are left over, the first is {odd[0]!r}")
+        described = spec_of(self._hub_mixin_config if config is None else config)
+        options.setdefault("repo_id", Path(save_directory).name)
+        with atomic_folder(save_directory) as beside:
+            said: str | None = super().save_pretrained(beside, config=described, **options)
+            if (Path(save_directory) / "README.md").exists():
+                (beside / "README.md").unlink()
+        return said
 
-    @classmethod
-    def check_types(cls, model_id: str, options: dict[str, Any]) -> None:
-        """Refuse options of config.json that are not of the type that the class asks for.
-
-        Raises:
-            CheckpointError: names the first.
-        """
-        kinds = {key: kind for one in reversed(cls.__mro__) if issubclass(one, HubRanker)
-                 for key, kind in get_type_hints(one.__init__).items()}  # fmt: skip
-        for key, value in options.items():
-            if key in kinds and not _fits(value, kinds[key]):
-                got = f"{type(value).__name__} {str(value)[:40]!r}"
-                raise CheckpointError(f"{model_id}: config.json: {key!r} must be {kinds[key]}, got {got}")
-
-
-def _fits(value: object, kind: Any) -> bool:
-    """Whether a value of a JSON file is of an argument's type; whole numbers lie from 0 to 2^31 - 1."""
-    kinds = get_args(kind) if isinstance(kind, UnionType) else (kind,)
-    types = {get_origin(one) or one for one in kinds}
-    if float in types and isinstance(value, int):
-        return True
-    if isinstance(value, list):
-        return list in types and all(is_whole(one, 0) for one in value)
-    return type(value) in types and (type(value) is not int or is_whole(value, 0))
+    def _save_pretrained(self, save_directory: Path) -> None:
+        # A weight that has two names is there once; what torch.compile wraps is called as before.
+        stored = self.state_dict().keys()
+        weights = {name: value for name, value in (*self.named_parameters(), *self.named_buffers()) if name in stored}
+        tensors = {name.replace("_orig_mod.", ""): value.detach().contiguous() for name, value in weights.items()}
+        save_file(tensors, save_directory / "model.safetensors", metadata={"format": "pt"})

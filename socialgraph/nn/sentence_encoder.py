@@ -11,9 +11,8 @@ from torch.nn import functional as F
 from torch_geometric.data import Data
 from torch_geometric.utils import segment
 
-from socialgraph.backbone import optional_file
+from socialgraph.backbone import optional_file, read_json
 from socialgraph.errors import CheckpointError, check_choice
-from socialgraph.model_files import read_json, read_json_list
 from socialgraph.nn.bi_encoder import BiEncoder, PassageVectors, QueryVectors
 from socialgraph.nn.sequences import Sequences, bare_query_sequences, passage_sequences
 
@@ -132,7 +131,7 @@ def sentence_pooling(backbone: str) -> str:
     file = optional_file(backbone, "modules.json")
     if file is None:
         return "mean"
-    modules = {str(module.get("type", "")).rsplit(".", 1)[-1]: module for module in read_json_list(file)}
+    modules = {str(module.get("type", "")).rsplit(".", 1)[-1]: module for module in read_json(file, list)}
     odd = sorted(modules.keys() - {"Transformer", "Pooling", "Normalize"})
     if odd:
         raise CheckpointError(f"{backbone}: modules.json names {odd[0]!r}; read are Transformer, Pooling and Normalize")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import re
 from typing import Any, Self
 
 import torch
@@ -11,10 +9,9 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import to_dense_batch
 
-from socialgraph.backbone import READER, locate, model_file, quiet, special_tokens, weight_files
+from socialgraph.backbone import READER, load_weights, model_config, special_tokens
 from socialgraph.data.graph import circle_document
 from socialgraph.errors import CheckpointError, OptionError, first_line
-from socialgraph.model_files import check_finite, check_number, check_shapes, header, read_json
 from socialgraph.nn.hub_ranker import HubRanker
 from socialgraph.nn.selection import first, text_room, truncate
 from socialgraph.nn.sequences import circle_sequences
@@ -93,9 +90,11 @@ class WholeDocument(HubRanker):
             CheckpointError: it cannot be loaded, or is none of :data:`ENCODERS`.
             OptionError: an option out of its range.
         """
+        from transformers import AutoModelForSequenceClassification
+
         if backbone == READER:  # what it learned is no part of the folder that it is loaded from
             raise CheckpointError(f"{backbone}: a whole document is read by an encoder of transformers; take 'minilm'")
-        values = read_json(model_file(backbone, locate(backbone), "config.json"))
+        values = model_config(backbone)
         known = _read_values(backbone, values)
         labels = encoder_config(backbone, known).num_labels
         is_classifier = any(str(one).endswith("ForSequenceClassification") for one in values.get("architectures") or ())
@@ -107,19 +106,12 @@ class WholeDocument(HubRanker):
             known.pop("label2id", None)
         cls_token_id, sep_token_id = special_tokens(backbone)
         options = {"cls_token_id": cls_token_id, "sep_token_id": sep_token_id, **options}
-        files = weight_files(backbone, locate(backbone))
-        shapes = {key: shape for file in files for key, shape in header(file).items()}
-        _check_layers(backbone, known, shapes)
-        with torch.device("meta"):
-            _check_sizes(backbone, cls(known, backbone=backbone, **options).encoder, shapes)
         model = cls(known, backbone=backbone, **options)
-        missing = _load(backbone, model.encoder)
-        if not is_classifier:  # the head is new; BERT's pooler is a part of it
-            inside = model.encoder.base_model_prefix
-            missing = [key for key in missing if key.startswith(inside) and ".pooler." not in key]
-        if missing:
-            raise CheckpointError(f"{backbone}: {len(missing)} weights are missing, the first is {missing[0]!r}")
-        check_finite(backbone, model)
+        base = f"{model.encoder.base_model_prefix}."
+        head = tuple({key.split(".")[0] + "." for key in model.encoder.state_dict()} - {base})
+        may_lack = () if is_classifier else (*head, f"{base}pooler.")  # the head is new; BERT's pooler is a part of it
+        loaded = load_weights(AutoModelForSequenceClassification, backbone, model.encoder.config, may_lack)
+        model.encoder.load_state_dict(loaded.state_dict())
         return model
 
     def scores(self, graph: Data) -> Tensor:
@@ -171,13 +163,6 @@ class WholeDocument(HubRanker):
         """
         self.encoder.compile(**{"dynamic": True, **options})
 
-    @classmethod
-    def check_files(cls, model_id: str, options: dict[str, Any], shapes: dict[str, tuple[int, ...]]) -> None:
-        """Refuse options and weights that do not fit each other, before memory is taken for them."""
-        cls.check_types(model_id, options)
-        _check_layers(model_id, options.get("encoder", {}), shapes)
-        super().check_files(model_id, options, shapes)
-
 
 def encoder_config(where: str, values: dict[str, Any]) -> Any:
     """Return the config of an encoder of transformers from what a config.json says.
@@ -203,44 +188,4 @@ def _read_values(where: str, values: dict[str, Any]) -> dict[str, Any]:
         raise CheckpointError(f"{where}: the encoder is quantised; use the plain weights")
     if values.get("is_decoder", False) is not False:
         raise CheckpointError(f"{where}: a decoder, where an encoder is needed")
-    known = {key: value for key, value in values.items() if not key.startswith("_") and key not in _NOT_READ}
-    for key, value in known.items():
-        if value is not None:
-            check_number(f"{where}: config.json", key, value)
-    return known
-
-
-def _check_layers(where: str, values: dict[str, Any], shapes: dict[str, tuple[int, ...]]) -> None:
-    """Refuse a config.json with more layers than the weights have, before so many are made."""
-    layers = max((int(match[1]) for key in shapes if (match := re.search(r"\blayers?\.(\d+)\.", key))), default=-1) + 1
-    if isinstance(asked := values.get("num_hidden_layers"), int) and asked > layers:
-        raise CheckpointError(f"{where}: config.json asks for {asked} layers, the weights have {layers}")
-
-
-def _check_sizes(where: str, wanted: torch.nn.Module, shapes: dict[str, tuple[int, ...]]) -> None:
-    """Refuse an encoder that is larger than its weights, before memory is taken for it.
-
-    Transformers renames the weights of some encoders when it loads them, so not all can be compared one by one.
-    """
-    asked, there = (sum(map(math.prod, some)) for some in ((p.shape for p in wanted.parameters()), shapes.values()))
-    if asked > 2 * there:
-        raise CheckpointError(f"{where}: config.json asks for {asked} parameters, the weights have {there}")
-    known = wanted.state_dict()
-    same = {name: key for key in shapes for name in (key, f"{wanted.base_model_prefix}.{key}") if name in known}
-    check_shapes(where, {name: known[name] for name in same}, {name: shapes[key] for name, key in same.items()})
-
-
-def _load(backbone: str, encoder: torch.nn.Module) -> list[str]:
-    """Load a checkpoint into an encoder of transformers; return the names of weights that it lacks."""
-    from transformers import AutoModelForSequenceClassification
-
-    try:
-        with quiet():
-            loaded, about = AutoModelForSequenceClassification.from_pretrained(
-                locate(backbone), config=encoder.config, use_safetensors=True, trust_remote_code=False,
-                dtype=torch.float32, attn_implementation="sdpa", output_loading_info=True,
-            )  # fmt: skip
-    except Exception as error:  # the library has errors of its own
-        raise CheckpointError(f"{backbone}: cannot load model.safetensors ({first_line(error)})") from error
-    encoder.load_state_dict(loaded.state_dict())
-    return sorted(about["missing_keys"])
+    return {key: value for key, value in values.items() if not key.startswith("_") and key not in _NOT_READ}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import torch
 
 from socialgraph.backbone import OFFLINE, OFFLINE_ON_HUB, READER
+from socialgraph.described import text_of
 from socialgraph.errors import counted
 
 #: a name that may be one of the hub
@@ -97,19 +97,9 @@ def _what(recipe: Mapping[str, Any], model: torch.nn.Module) -> str:
 
 def _recipe(recipe: Mapping[str, Any]) -> str:
     parts = {key: recipe[key] for key in ("edges", "circles", "passages", "relevance", "model")}
-    lines = [f"| {name} | `{_described(value)}` |" for name, value in parts.items() if value is not None]
+    told = {name: text_of(value).replace("`", "'").replace("|", "\\|") for name, value in parts.items() if value}
+    lines = [f"| {name} | `{text}` |" for name, text in told.items()]
     return "\n".join(["## Recipe", "", "| part | what |", "|---|---|", *lines])
-
-
-def _described(spec: Any) -> str:
-    """Return a description of an object in one line: ``Windows(size=128)``."""
-    if isinstance(spec, Mapping) and "_target_" in spec:
-        name = str(spec["_target_"]).removesuffix(".from_backbone").rsplit(".", 1)[-1]
-        inside = ", ".join(f"{key}={_described(value)}" for key, value in spec.items() if key != "_target_")
-        return f"{name}({inside})"
-    if isinstance(spec, Mapping):
-        return "{" + ", ".join(f"{key}: {_described(value)}" for key, value in spec.items()) + "}"
-    return json.dumps(spec, ensure_ascii=False).replace("`", "'").replace("|", "\\|")
 
 
 def _training(recipe: Mapping[str, Any], training: Mapping[str, Any] | None) -> str:

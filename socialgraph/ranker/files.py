@@ -8,24 +8,21 @@ import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import torch
 from safetensors.torch import load_file, save_file
 
-from socialgraph.backbone import load_bert, load_tokenizer, quiet
+from socialgraph.backbone import check_finite, load_bert, load_tokenizer, quiet, read_json
 from socialgraph.data import PairCounts, TermStatistics, Tokens
-from socialgraph.data.files import atomic_write, share
+from socialgraph.data.files import atomic_folder
+from socialgraph.described import Known, name_of
 from socialgraph.edges import DynamicCentrality
-from socialgraph.errors import CheckpointError, OptionError, OutputError, first_line, is_whole
-from socialgraph.model_files import check_finite, read_json
+from socialgraph.errors import CheckpointError, OptionError, first_line, is_whole
 from socialgraph.nn.hub_ranker import HubRanker
 from socialgraph.ranker.card import card
 from socialgraph.recipes.build import PARTS, Parts
-from socialgraph.recipes.classes import Known, name_of
-
-if TYPE_CHECKING:
-    from socialgraph.ranker import Ranker
+from socialgraph.recipes.classes import imported
 
 FORMAT = 1
 #: what a folder holds, beside the model's own config.json and model.safetensors, and the card
@@ -36,6 +33,12 @@ ABOUT, STATISTICS, WEIGHTS, TOKENIZER, BACKBONES = (
 PAIR_PARTS = ("key", "count", "frequency")
 #: classes that ask a backbone for its word pieces, and not for its BERT
 _WORDS_ONLY = ("socialgraph.edges.ReadingOrder", "socialgraph.edges.QDSEdges", "socialgraph.edges.SentenceHubs")
+#: options of a training that are written; others may be keys, or folders of this machine
+TOLD = (
+    "adam_beta1", "adam_beta2", "adam_epsilon", "bf16", "fp16", "gradient_accumulation_steps",
+    "gradient_checkpointing", "learning_rate", "lr_scheduler_type", "max_grad_norm", "max_steps", "num_train_epochs",
+    "optim", "per_device_train_batch_size", "seed", "warmup_ratio", "warmup_steps", "weight_decay",
+)  # fmt: skip
 #: all that is fetched from the hub
 _FETCHED = [
     "config.json", "model.safetensors", ABOUT, STATISTICS, WEIGHTS, f"{TOKENIZER}/*.json", f"{TOKENIZER}/*.txt",
@@ -43,65 +46,74 @@ _FETCHED = [
 ]  # fmt: skip
 
 
-def save(ranker: Ranker, folder: Path, name: str = "") -> Path:
-    """Write a ranker; ``ranker.json`` comes last, so a folder without it is not whole.
+class Contents(NamedTuple):
+    """What a ranker is made of, see :class:`~socialgraph.Ranker`."""
+
+    recipe: dict[str, Any]
+    parts: Parts
+    model: HubRanker
+    tokens: Tokens
+    statistics: TermStatistics
+    history: dict[str, Any]
+
+
+def save(contents: Contents, folder: Path, name: str = "") -> Path:
+    """Write a ranker: as a whole, or what was there stays.
 
     Args:
-        ranker: what is written.
+        contents: what is written.
         folder: where.
         name: its id on the hub, if it has one, for the card.
 
     Raises:
         OutputError: the folder cannot be written.
+        OptionError: a value of the recipe, or of the model, that no file can hold.
     """
-    recipe, backbones = without_backbones(ranker.recipe)
+    model = getattr(contents.model, "_orig_mod", contents.model)  # of torch.compile
+    recipe, backbones = without_backbones(public_recipe(contents.recipe))
+    history = public_history(contents.history)
     about = {
-        "format": FORMAT, "model": name_of(type(ranker.model)), "recipe": recipe, "history": ranker.history,
-        "documents": ranker.statistics.size,
+        "format": FORMAT, "model": name_of(type(model)), "recipe": recipe, "history": history,
+        "documents": contents.statistics.size,
     }  # fmt: skip
     try:
         text = json.dumps(about, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise OptionError(f"{recipe['name']}: a value of the recipe cannot be saved ({first_line(error)})") from error
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / ABOUT).unlink(missing_ok=True)
-        ranker.model.save_pretrained(folder)
-        ranker.tokens.tokenizer.save_pretrained(folder / TOKENIZER)
-        for place, (name, words_only) in backbones.items():
-            _save_backbone(name, words_only, folder / place)
-        save_file(_statistics_tensors(ranker.statistics), folder / STATISTICS)
-        save_file(part_weights(ranker.parts), folder / WEIGHTS)
-        for place in (".", *(place for place, (_, words_only) in backbones.items() if not words_only)):
-            share(folder / place / "model.safetensors")
-        share(folder / STATISTICS)
-        share(folder / WEIGHTS)
-        (folder / "README.md").write_text(card(ranker.recipe, ranker.model, ranker.history, name), "utf-8")
-    except OSError as error:
-        raise OutputError(f"{folder}: cannot be written ({error.strerror or first_line(error)})") from error
-    with atomic_write(folder / ABOUT) as file:
-        file.write(text)
+    config: dict[str, Any] = {**(model._hub_mixin_config or {})}  # type: ignore[dict-item]
+    if isinstance(config.get("backbone"), str):
+        config["backbone"] = public_name(config["backbone"])
+    with atomic_folder(folder, last=ABOUT) as beside:
+        model.save_pretrained(beside, config=config)
+        _save_tokenizer(contents.tokens.tokenizer, beside / TOKENIZER)
+        for place, (backbone, words_only) in backbones.items():
+            _save_backbone(backbone, words_only, beside / place)
+        save_file(_statistics_tensors(contents.statistics), beside / STATISTICS)
+        save_file(part_weights(contents.parts), beside / WEIGHTS)
+        (beside / "README.md").write_text(card(recipe, model, history, name), "utf-8")
+        (beside / ABOUT).write_text(text, "utf-8")
     return folder
 
 
-def push(ranker: Ranker, repo_id: str, private: bool | None, options: Mapping[str, Any]) -> str:
+def push(contents: Contents, repo_id: str, private: bool | None, options: Mapping[str, Any]) -> str:
     """Save a ranker as a repository of the hub; return its address."""
     from huggingface_hub import HfApi
 
     api = HfApi()
     with tempfile.TemporaryDirectory() as place:
-        save(ranker, Path(place), repo_id)
+        save(contents, Path(place), repo_id)
         address = str(api.create_repo(repo_id, private=private, exist_ok=True))
         api.upload_folder(repo_id=repo_id, folder_path=place, **options)
     return address
 
 
-def load(name: str | Any, classes: Sequence[type | str], download: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return what :class:`~socialgraph.Ranker` is made of.
+def load(name: str | Any, classes: Sequence[type | str], download: Mapping[str, Any]) -> Contents:
+    """Return what a ranker's folder, or repository of the hub, holds.
 
     Raises:
         CheckpointError: no whole ranker is there, or it needs a class that is not among ``classes``.
     """
+    own: list[Any] = [imported(one) if isinstance(one, str) else one for one in classes]
     folder = Path(name)
     if not folder.is_dir():
         folder = _fetched(str(name), download)
@@ -113,23 +125,22 @@ def load(name: str | Any, classes: Sequence[type | str], download: Mapping[str, 
         told = f"format {str(about.get('format'))[:20]!r}, this version reads {FORMAT}"
         raise CheckpointError(f"{folder / ABOUT}: {told}; update socialgraph-ir")
     recipe = with_backbones(_checked(folder, about), folder)
-    find = Known(classes)
     try:
-        parts = Parts.of(recipe, find)
-        kind = find(str(about.get("model")))
+        kind: Any = Known(own, HubRanker)(str(about.get("model")))
+        parts = Parts.of(recipe, classes=own)
         tokens = Tokens(str(folder / TOKENIZER), recipe["document_length"], recipe["query_length"])
     except (OptionError, RecursionError) as error:
         raise CheckpointError(f"{folder / ABOUT}: {first_line(error)}") from error
-    if not (isinstance(kind, type) and issubclass(kind, HubRanker)):
-        raise CheckpointError(f"{folder / ABOUT}: {str(about['model'])[:80]!r} is no model")
+    if not issubclass(kind, HubRanker):
+        raise CheckpointError(f"{folder / ABOUT}: {about['model'][:200]!r} is no HubRanker")
     load_part_weights(parts, folder / WEIGHTS)
-    model = kind.from_pretrained(folder)
+    model = kind.from_pretrained(folder, classes=own)
     words = getattr(getattr(model, "embedding", None), "word", None)
     if isinstance(words, torch.nn.Embedding) and tokens.vocab_size > words.num_embeddings:
         told = f"the tokenizer has {tokens.vocab_size} words, the model knows {words.num_embeddings} of them"
         raise CheckpointError(f"{folder}: {told}")
     statistics = _statistics(folder / STATISTICS, tokens.vocab_size, about["documents"])
-    return recipe, parts, model, tokens, statistics, about["history"]
+    return Contents(recipe, parts, model, tokens, statistics, about["history"])
 
 
 def _fetched(name: str, download: Mapping[str, Any]) -> Path:
@@ -143,19 +154,49 @@ def _fetched(name: str, download: Mapping[str, Any]) -> Path:
 
 def _checked(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
     """Return the recipe, with values of the types that it must have."""
-    recipe = about.get("recipe")
-    if not isinstance(recipe, dict) or not isinstance(about.get("history"), dict):
-        raise CheckpointError(f"{folder / ABOUT}: 'recipe' and 'history' must be objects")
-    wanted: dict[str, Any] = {
-        "name": str, "joint": bool, "document_length": int, "query_length": int, "seed": int, "model": dict | None,
-        "training": dict | None, "stages": dict | None, **dict.fromkeys(PARTS, dict | None),
+    wanted = {
+        "recipe": dict, "history": dict, "documents": int, "recipe.name": str, "recipe.joint": bool,
+        "recipe.document_length": int, "recipe.query_length": int, "recipe.seed": int, "recipe.model": dict,
+        "recipe.training": dict | None, "recipe.stages": dict | None,
+        **{f"recipe.{part}": dict | None for part in PARTS},
     }  # fmt: skip
     for key, kind in wanted.items():
-        if key not in recipe or not isinstance(recipe[key], kind) or (kind is int and not is_whole(recipe[key], 0)):
-            raise CheckpointError(f"{folder / ABOUT}: recipe.{key} is missing, or not what it must be")
-    if not is_whole(about.get("documents"), 0):
-        raise CheckpointError(f"{folder / ABOUT}: 'documents' must be a whole number from 0")
+        table = about["recipe"] if key.startswith("recipe.") else about
+        name = key.removeprefix("recipe.")
+        if name not in table or not isinstance(table[name], kind) or (kind is int and not is_whole(table[name], 0)):
+            raise CheckpointError(f"{folder / ABOUT}: {key} is missing, or not what it must be")
+    recipe: dict[str, Any] = about["recipe"]
     return recipe
+
+
+def public_name(backbone: str) -> str:
+    """Return the name of a backbone as others may see it: of a folder of this machine the last part."""
+    is_folder = Path(backbone).is_dir() or Path(backbone).is_absolute()
+    return Path(backbone).resolve().name if is_folder else backbone
+
+
+def public_recipe(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a recipe as others may see it; the backbones of its parts are left to :func:`without_backbones`."""
+    kept: dict[str, Any] = copy.deepcopy(dict(recipe))
+    if isinstance(name := kept["model"].get("backbone"), str):
+        kept["model"]["backbone"] = public_name(name)
+    if kept["training"] is not None:
+        kept["training"]["arguments"] = _told(kept["training"].get("arguments") or {})
+    return kept
+
+
+def public_history(history: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a ranker's history as others may see it: what the card tells, and no other options of its training."""
+    kept = {key: copy.deepcopy(history[key]) for key in ("training", "measures") if key in history}
+    if training := kept.get("training"):
+        known = ("collection", "queries", "groups", "negatives", "loss", "steps")
+        kept["training"] = {key: training[key] for key in known if key in training}
+        kept["training"]["options"] = _told(training.get("options") or {})
+    return kept
+
+
+def _told(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in arguments.items() if name in TOLD}
 
 
 def tables(spec: Any) -> Iterator[dict[str, Any]]:
@@ -206,12 +247,18 @@ def with_backbones(recipe: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _save_backbone(name: str, words_only: bool, folder: Path) -> None:
-    tokenizer = load_tokenizer(name)  # all is read before anything is written: it may be the same folder
-    bert = None if words_only else load_bert(name)
-    tokenizer.save_pretrained(folder)
-    if bert is not None:
+    _save_tokenizer(load_tokenizer(name), folder)
+    if not words_only:
         with quiet():
-            bert.save_pretrained(folder)
+            load_bert(name).save_pretrained(folder)
+
+
+def _save_tokenizer(tokenizer: Any, folder: Path) -> None:
+    """Save a tokenizer without the place on this machine from which it came."""
+    tokenizer = copy.deepcopy(tokenizer)
+    tokenizer.init_kwargs.pop("name_or_path", None)
+    tokenizer.name_or_path = ""
+    tokenizer.save_pretrained(folder)
 
 
 def part_weights(parts: Parts) -> dict[str, torch.Tensor]:
@@ -232,16 +279,15 @@ def load_part_weights(parts: Parts, file: Path) -> None:
     Raises:
         CheckpointError: weights are missing, of other parts, of another shape, or not finite.
     """
-    wanted, stored = part_weights(parts), _tensors(file)
-    if odd := sorted(wanted.keys() ^ stored.keys()):
+    stored = _tensors(file)
+    if odd := sorted(part_weights(parts).keys() ^ stored.keys()):
         raise CheckpointError(f"{file}: does not fit the recipe: {odd[0]!r} is missing or left over")
-    for key, value in wanted.items():
-        if stored[key].shape != value.shape or stored[key].dtype != value.dtype:
-            got, expected = (f"{tuple(one.shape)} {one.dtype}" for one in (stored[key], value))
-            raise CheckpointError(f"{file}: {key!r} is {got}, expected {expected}")
     for name, module in parts.modules().items():
         mine = {key.removeprefix(f"{name}."): value for key, value in stored.items() if key.startswith(f"{name}.")}
-        module.load_state_dict(mine, strict=False)
+        try:
+            module.load_state_dict(mine, strict=False)  # without those of a BERT that comes with its backbone
+        except RuntimeError as error:  # of another shape
+            raise CheckpointError(f"{file}: {' '.join(str(error).split())[:300]}") from error
         check_finite(str(file), module)
 
 
@@ -267,21 +313,18 @@ def _statistics(file: Path, vocabulary: int, documents: int) -> TermStatistics:
     """Return the document frequencies and pair counts.
 
     Raises:
-        CheckpointError: they are not those of so many word pieces and documents.
+        CheckpointError: they are not those of so many word pieces.
     """
     tensors = _tensors(file)
-    frequency = tensors.pop("document_frequency", None)
-    if frequency is None or frequency.shape != (vocabulary,) or frequency.dtype != torch.int64:
+    frequency = tensors.pop("document_frequency", torch.empty(0))
+    if frequency.shape != (vocabulary,) or frequency.dtype != torch.int64:
         raise CheckpointError(f"{file}: expected a whole number for each of {vocabulary} word pieces")
-    if frequency.numel() and (int(frequency.min()) < 0 or int(frequency.max()) > documents):
-        raise CheckpointError(f"{file}: document frequencies must lie from 0 to {documents}, the number of documents")
     statistics = TermStatistics(frequency, documents)
     for name in sorted({name.rpartition(".")[0] for name in tensors}):
-        asked = re.fullmatch(r"pairs\.(\d+)\.(\d+)", name)
-        parts = [tensors.get(f"{name}.{part}", torch.empty(0)) for part in PAIR_PARTS]
-        key, count, neighbours = parts
-        shapes = key.shape == count.shape == key.shape[:1] and neighbours.shape == (vocabulary,)
-        if not asked or not shapes or any(x.dtype != torch.int64 for x in parts) or bool((key.diff() <= 0).any()):
-            raise CheckpointError(f"{file}: {name or 'a tensor'} is no count of pairs of {vocabulary} word pieces")
-        statistics.counted[int(asked[1]), int(asked[2])] = PairCounts(key, count, neighbours)
+        try:
+            _, window, least = name.split(".")
+            counts = PairCounts(*(tensors[f"{name}.{part}"] for part in PAIR_PARTS))
+            statistics.counted[int(window), int(least)] = counts
+        except (KeyError, ValueError) as error:
+            raise CheckpointError(f"{file}: {name or 'a tensor'} is no whole count of pairs") from error
     return statistics

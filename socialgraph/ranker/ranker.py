@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import Any, Self, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -16,18 +16,20 @@ from socialgraph import ranking
 from socialgraph.backbone import READER
 from socialgraph.data import Cache, Collection, Document, GraphBuilder, TermStatistics, Tokens
 from socialgraph.data.graph import DocumentGraph
-from socialgraph.data.texts import Text, Texts, as_document, as_documents, as_queries
-from socialgraph.edges import StaticCentrality
-from socialgraph.errors import OptionError, is_whole
+from socialgraph.data.texts import Text, Texts, as_document, as_documents, as_queries, checked_query
+from socialgraph.described import spec_of
+from socialgraph.edges import SocialEdges, StaticCentrality
+from socialgraph.errors import InputError, OptionError, first_line, is_whole
+from socialgraph.inspect.leave_one_out import scores_without
+from socialgraph.inspect.page import Page, page_of
+from socialgraph.inspect.report import View
 from socialgraph.nn.hub_ranker import HubRanker
 from socialgraph.partition import Partition
+from socialgraph.partition.resolver import with_k
 from socialgraph.ranker import files, training
-from socialgraph.recipes.build import Parts, build, spec_of
+from socialgraph.recipes.build import Parts, build
 from socialgraph.recipes.compose import compose_recipe
 from socialgraph.recipes.typed import quoted
-
-if TYPE_CHECKING:
-    from socialgraph.inspect.page import Page
 
 #: word pieces of documents in a batch
 BATCH = 16_384
@@ -85,16 +87,17 @@ class Ranker:
         """Load a ranker. Only JSON and safetensors are read, and classes of this package made.
 
         Args:
-            name: a folder that :meth:`save_pretrained` wrote, a hub id, or "minilm-reader": the reader that comes along
-                with the extra ``offline``, a document's score being that of its best passage of 128 word pieces.
-            classes: the user's own, where the ranker has some: a partition, a pattern. Nothing is imported because the
-                folder says so.
+            name: a folder that :meth:`save_pretrained` wrote, a hub id, or "minilm-reader" where no such folder is: the
+                reader that comes along with the extra ``offline``, a document's score being that of its best passage of
+                128 word pieces.
+            classes: the user's own, where the ranker has some: a partition, a pattern, a readout. Nothing is imported
+                because the folder says so.
             download: arguments of ``huggingface_hub.snapshot_download``, such as ``revision``.
 
         Raises:
             CheckpointError: there is no such ranker, it is damaged, or it needs a class that is not among ``classes``.
         """
-        if str(name) == READER:
+        if str(name) == READER and not (Path(name) / files.ABOUT).exists():
             return cls.from_recipe("maxp", backbone=READER, document_length=READER_LENGTH)
         return cls(*files.load(name, classes, download))
 
@@ -111,7 +114,8 @@ class Ranker:
             partition: of friend circles: a name, or a class or object of one's own. An object keeps its arguments as
                 attributes of the same names, so that it can be saved.
             backbone: a BERT: "minilm-reader", "minilm", a folder or a hub id.
-            config_dir: a folder of one's own with more recipes, ``recipe/<name>.yaml``.
+            config_dir: a folder of one's own with more recipes, ``recipe/<name>.yaml``. They import the modules that
+                they name, so take only folders that you trust.
             options: ``document_length``, ``query_length``, ``window``, ``seed``.
 
         Raises:
@@ -138,10 +142,10 @@ class Ranker:
             parts = Parts.of({**recipe, "circles": None} if own else recipe)
             parts.circles = partition if isinstance(partition, Partition) else parts.circles
             torch.manual_seed(recipe["seed"])
-            model = build(recipe["model"])
+            model = build(recipe["model"], HubRanker)
         tokens = Tokens(recipe["model"]["backbone"], recipe["document_length"], recipe["query_length"])
-        kind = type(parts.circles).__name__.removesuffix("Circles").lower()
-        return cls({**recipe, "name": str(recipe["name"]).format(circles=kind)}, parts, model, tokens)
+        full_name = str(recipe["name"]).format(circles=circles_name(parts.circles))
+        return cls({**recipe, "name": full_name}, parts, model, tokens)
 
     @property
     def device(self) -> torch.device:
@@ -149,8 +153,15 @@ class Ranker:
         return next(self.model.parameters()).device
 
     def to(self, device: torch.device | str) -> Self:
-        """Move it to a device."""
-        self.model.to(device)
+        """Move it to a device.
+
+        Raises:
+            OptionError: this machine has no such device.
+        """
+        try:
+            self.model.to(device)
+        except (RuntimeError, AssertionError) as error:
+            raise OptionError(f"device {str(device)!r} cannot be used here ({first_line(error)})") from error
         if self.parts.edges is not None:
             self.parts.edges.to(device)
         return self
@@ -173,9 +184,9 @@ class Ranker:
             bf16: compute in bfloat16 where it is safe.
 
         Returns:
-            For each text its place in the list, or its id, and its score. Of several queries a list of such lists, or a
-            dict by id. A query without word pieces leaves the texts in the order of their places or ids, with the
-            score 0, and warns.
+            For each text its place in the list, or its id as it was given, and its score. Of several queries a list of
+            such lists, or a dict by id. A query without word pieces leaves the texts in the order of their places or
+            ids, with the score 0, and warns.
 
         Raises:
             InputError: texts or queries that are none.
@@ -189,10 +200,16 @@ class Ranker:
         candidates = {name: dict.fromkeys(documents if places is None else places, 0.0) for name in queries}
         builder = self.builder(texts if isinstance(texts, Collection) else documents)
         run = ranking.rerank(self.model, builder, queries, candidates, batch_size, bf16, progress)
-        rankings = {name: ordered(scores, places)[:top_k] for name, scores in run.items()}
+        keys = dict(zip(documents, texts, strict=True)) if isinstance(texts, Mapping) else {}
+        rankings = {
+            name: [(keys.get(one, one), score) for one, score in ordered(scores, places)[:top_k]]
+            for name, scores in run.items()
+        }
         if isinstance(query, str):
             return rankings[query]
-        return rankings if isinstance(query, Mapping) else [rankings[one] for one in query]
+        if isinstance(query, Mapping):
+            return {key: rankings[name] for name, key in zip(queries, query, strict=True)}
+        return [rankings[one] for one in query]
 
     def predict(
         self, pairs: Sequence[Any], batch_size: int = BATCH, show_progress_bar: bool | None = None,
@@ -208,12 +225,15 @@ class Ranker:
             convert_to_tensor: return a tensor, whatever ``convert_to_numpy`` says.
 
         Raises:
-            InputError: texts that are none.
+            InputError: pairs or texts that are none.
         """
-        alone = len(pairs) == 2 and isinstance(pairs[0], str)
+        alone = len(pairs) == 2 and isinstance(pairs[0], str) and not isinstance(pairs, str)
         asked = [pairs] if alone else pairs
+        for pair in asked:
+            if not isinstance(pair, list | tuple | np.ndarray) or len(pair) != 2:
+                raise InputError(f"predict takes pairs, [(query, text), ...], got {str(pair)[:80]!r} among them")
         places, documents = as_documents([text for _, text in asked])
-        names = list(zip((query for query, _ in asked), cast("list[str]", places), strict=True))
+        names = list(zip((checked_query(one) for one, _ in asked), cast("list[str]", places), strict=True))
         candidates: dict[str, dict[str, float]] = {}
         for query, document in names:
             candidates.setdefault(query, {})[document] = 0.0
@@ -307,7 +327,7 @@ class Ranker:
             OutputError: the folder cannot be written.
             OptionError: a part that no file can hold.
         """
-        return files.save(self, Path(folder))
+        return files.save(self._contents, Path(folder))
 
     def push_to_hub(self, repo_id: str, private: bool | None = None, **options: Any) -> str:
         """Save it as a repository of the hub and return its address.
@@ -317,7 +337,11 @@ class Ranker:
             private: whether only its owner sees it.
             options: of ``huggingface_hub.HfApi.upload_folder``, such as ``commit_message``.
         """
-        return files.push(self, repo_id, private, options)
+        return files.push(self._contents, repo_id, private, options)
+
+    @property
+    def _contents(self) -> files.Contents:
+        return files.Contents(self.recipe, self.parts, self.model, self.tokens, self.statistics, self.history)
 
     def graph(self, query: str, text: Text, circles: Partition | None = None) -> DocumentGraph:
         """Return the graph of a query and a text, with its edges and circles, for :mod:`socialgraph.inspect`.
@@ -364,14 +388,31 @@ class Ranker:
             InputError: a query without word pieces.
             OptionError: no such partition, or the ranker has no edges to gather its circles from.
         """
-        from socialgraph.ranker.explain import explain  # what draws takes a second to import
+        graphs = {circles_name(self.parts.circles): self.graph(query, text)}
+        if beside is not None:
+            other = with_k(beside, getattr(self.parts.circles, "k", None))  # as many circles where both have a k
+            name = beside if isinstance(beside, str) else circles_name(other)
+            graphs[name if name not in graphs else f"{name} (2)"] = self.graph(query, text, other)
+        views = [self._view(query, text, name if beside is not None else "", one) for name, one in graphs.items()]
+        edges = self.parts.edges if isinstance(self.parts.edges, SocialEdges) else None
+        return page_of(views, query, as_document(text)[1], self.tokens, self.model, edges, evidence)
 
-        return explain(self, query, text, beside, evidence)
+    def _view(self, query: str, text: Text, name: str, graph: DocumentGraph) -> View:
+        graph.document_id = getattr(text, "doc_id", "")  # what a text is called here tells nobody anything
+        if "circle_index" not in graph:
+            return View(graph.cpu(), name, float(self.predict([(query, text)])[0]))
+        score, without = scores_without(self.model, graph)
+        return View(graph.cpu(), name, score, without)
 
     def __repr__(self) -> str:
         graphs = self.parts.circles or self.parts.passages or self.parts.edges
         length = f"document_length={self.tokens.max_document_length}"
         return f"{type(self).__name__}({self.recipe['name']}: {type(self.model).__name__}, {graphs!r}, {length})"
+
+
+def circles_name(circles: Partition | None) -> str:
+    """Return what a partition is called in names and pages: "edge" for ``EdgeCircles``, and so on."""
+    return "passages" if circles is None else type(circles).__name__.removesuffix("Circles").lower()
 
 
 def ordered(scores: Mapping[str, float], places: Sequence[str] | None) -> Ranking:

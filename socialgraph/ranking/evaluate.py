@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from socialgraph.data.collection import Qrels, Run, check_scores, first_ids, grade_of, ranked
+from socialgraph.data.texts import string_ids
 from socialgraph.data.trec import is_unicode
 from socialgraph.errors import InputError, OptionError, first_line
 
@@ -47,7 +48,7 @@ def evaluate(
     left out. A grade of 1 or more is relevant; nDCG takes the grades as gains.
 
     Args:
-        qrels: The judgements.
+        qrels: The judgements. Ids that are no strings, such as numbers, are compared as strings.
         run: What is measured.
         measures: Names as ir_measures writes them, such as `"RR@10"`, `"nDCG@10"`, `"AP"`, `"R@100"`.
         ignore_identical_ids: Whether a document whose id is the query's is passed over, as in BEIR, because it is the
@@ -64,6 +65,9 @@ def evaluate(
     if not qrels:
         raise InputError("a run cannot be measured without judgements (qrels)")
     parsed = parse_measures(measures)
+    keys = list(qrels)
+    qrels = {query_id: string_ids(grades) for query_id, grades in string_ids(qrels).items()}
+    run = {query_id: string_ids(scores) for query_id, scores in string_ids(run).items()}
     judged = {query_id: _judged(query_id, grades) for query_id, grades in qrels.items()}
     check_scores({query_id: run[query_id] for query_id in qrels if query_id in run}, "the run that is measured")
     run = _without_identical(qrels, run, ignore_identical_ids)
@@ -75,7 +79,8 @@ def evaluate(
                 values[metric.measure][metric.query_id] = float(metric.value)
         except Exception as error:  # each of the programs has errors of its own
             raise OptionError(f"{', '.join(measures)} cannot be computed here ({first_line(error)})") from error
-    return Evaluation({name: dict(values[measure]) for name, measure in parsed.items()})  # two names can mean the same
+    # two names can mean the same measure; the caller's ids come back
+    return Evaluation({n: dict(zip(keys, values[measure].values(), strict=True)) for n, measure in parsed.items()})
 
 
 def _without_identical(qrels: Qrels, run: Run, ignore: bool | None) -> Run:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -11,8 +12,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
+from socialgraph.described import BACKBONE, options_of
 from socialgraph.errors import OptionError, first_line, suggestion
-from socialgraph.recipes.classes import BACKBONE, arguments, imported, options_of
+from socialgraph.recipes.classes import imported
 from socialgraph.recipes.typed import quoted, refuse_empty_tables
 
 logger = logging.getLogger("socialgraph")
@@ -96,21 +98,24 @@ def merged(recipe: Any) -> dict[str, Any]:
         OptionError: no such class, or a model that would begin without what its BERT has learned.
     """
     circles = None if recipe.circles is None else taken(recipe.circles)
+    if recipe.model is None:
+        return {"circles": circles, "model": None}
     # Other options that a model does not take are mistakes, about which it is asked when it is made.
-    model = None if recipe.model is None else taken(recipe.model, "socialgraph.nn.Socialformer")
-    if model is not None and hasattr(imported(name := str(model["_target_"])), BACKBONE[1:]):
+    model = taken(recipe.model, inspect.signature(class_of("socialgraph.nn.Socialformer")).parameters)
+    name = str(model["_target_"])
+    if not name.endswith(BACKBONE) and hasattr(class_of(name), BACKBONE[1:]):
         raise OptionError(f"_target_={name} is a model whose BERT has read nothing: name {name}{BACKBONE}")
     return {"circles": circles, "model": model}
 
 
-def taken(part: Any, default: str | None = None) -> dict[str, Any]:
+def taken(part: Any, spare: Collection[str] | None = None) -> dict[str, Any]:
     """Return the options of a partition or model, without those of the default that its class does not take.
 
     One that it does not take and that another option refers to (``size: ${partition.max_size}``) goes without a word.
 
     Args:
         part: a ``DictConfig`` with the class's name, and the options.
-        default: a class whose own options are those that may be left out; None for all of them.
+        spare: options that may be left out; None: all of them.
 
     Raises:
         OptionError: no such class.
@@ -118,15 +123,27 @@ def taken(part: Any, default: str | None = None) -> dict[str, Any]:
     from omegaconf import OmegaConf
 
     options = cast("dict[str, Any]", OmegaConf.to_container(part, resolve=True))
-    names = options_of(imported(str(part._target_)))
-    if names is None:
+    if (names := options_of(class_of(str(part._target_)))) is None:
         return options
-    spare = None if default is None else arguments(imported(default))
     left_out = [
-        name for name in options if not name.startswith("_") and name not in names and (spare is None or name in spare)
-    ]
+        name for name in options
+        if not name.startswith("_") and name not in (*names, "backbone") and (spare is None or name in spare)
+    ]  # fmt: skip
     written = str(OmegaConf.to_container(part, resolve=False))
     unused = [name for name in left_out if f"${{partition.{name}}}" not in written]
     if unused:
         logger.warning("%s takes no %s: left out", part._target_, ", ".join(unused))
     return {name: value for name, value in options.items() if name not in left_out}
+
+
+def class_of(name: str) -> type:
+    """Return the class that a recipe names, with ``.from_backbone`` or without.
+
+    Raises:
+        OptionError: no such class.
+    """
+    made = imported(name)
+    kind = getattr(made, "__self__", made)
+    if not isinstance(kind, type):
+        raise OptionError(f"{name} is no class")
+    return kind

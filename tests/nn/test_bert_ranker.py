@@ -1,5 +1,6 @@
 """What all models share: positions that are repeated, stages, objectives."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ def test_a_passage_rankers_layer_over_cls_is_where_a_model_starts(tiny_bert):
         assert torch.equal(model.score.bias, layer.bias)
     assert not torch.equal(before, layer.weight)
     save_file({"weight": torch.zeros(1, 16), "bias": torch.zeros(1)}, Path(folder) / "score.safetensors")
-    with pytest.raises(CheckpointError, match=r"score.safetensors: weight has the shape \(1, 16\)"):
+    with pytest.raises(CheckpointError, match=r"score.safetensors: no layer of 32 numbers"):
         PARADE.from_backbone(folder)
     save_file({"weight": torch.full((1, 32), torch.nan), "bias": torch.zeros(1)}, Path(folder) / "score.safetensors")
     with pytest.raises(CheckpointError, match=r"score.safetensors: the weight 'weight' holds a number that is not"):
@@ -78,4 +79,8 @@ def test_a_saved_model_with_other_keys_is_refused(tiny_bert, tmp_path):
     save_file({key.replace("layers.", "intra."): value for key, value in weights.items()},
               tmp_path / "saved" / "model.safetensors")  # fmt: skip
     with pytest.raises(CheckpointError, match="not a saved PARADE"):
+        PARADE.from_pretrained(tmp_path / "saved")
+    config = json.loads((tmp_path / "saved" / "config.json").read_text())
+    (tmp_path / "saved" / "config.json").write_text(json.dumps(config | {"vocab_size": 10**9}))
+    with pytest.raises(CheckpointError, match=r"config.json asks for 32,000,\d\d\d,\d\d\d weights"):  # 128 GB
         PARADE.from_pretrained(tmp_path / "saved")

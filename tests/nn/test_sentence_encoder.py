@@ -135,5 +135,5 @@ def test_what_cannot_be_read_is_refused_in_one_line(tiny_bert):
     with pytest.raises(CheckpointError, match=r"names 'Dense'; read are Transformer, Pooling and Normalize"):
         SentenceEncoder.from_backbone(folder)
     Path(folder, "modules.json").write_text("{}")
-    with pytest.raises(CheckpointError, match="expected a JSON list of objects"):
+    with pytest.raises(CheckpointError, match="expected a JSON list, got dict"):
         SentenceEncoder.from_backbone(folder)

@@ -123,6 +123,37 @@ def test_a_collection_is_read_as_far_as_scores_need_it(tales, collection, name, 
     assert len(documents & set(read)) == (len(documents) if reads_all else 2)
 
 
+def test_ids_come_back_as_they_were_given(tales):
+    one = ranker(tales, "maxp")
+    by_name = one.rank("w1 w2", {"101": TEXTS[0], "102": TEXTS[1]}, batch_size=1)
+    assert one.rank("w1 w2", {101: TEXTS[0], 102: TEXTS[1]}, batch_size=1) == [(int(k), score) for k, score in by_name]
+    assert one.rank({1: "w1 w2"}, {101: TEXTS[0], 102: TEXTS[1]}, batch_size=1)[1] == [
+        (int(k), score) for k, score in by_name
+    ]
+    for query, texts in (("w1", {1: "w1", "1": "w2"}), ({1: "w1", "1": "w2"}, ["w1"])):
+        with pytest.raises(InputError, match="the ids 1 and '1' are one as strings"):
+            one.rank(query, texts)
+
+
+@pytest.mark.parametrize("pairs", [["a", "b", "c"], [("a", "b", "c")], ["ab"], "ab", [1, 2], [("w1", 5)], [(5, "w1")]])
+def test_what_are_no_pairs_is_refused(tales, pairs):
+    with pytest.raises(InputError, match=r"predict takes pairs, \[\(query, text\), ...\]|a text is|a query is"):
+        ranker(tales, "maxp").predict(pairs)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="it has one")
+def test_a_device_that_is_not_there_is_told_in_one_line(tales):
+    with pytest.raises(OptionError, match=r"^device 'cuda' cannot be used here \([^\n]*\)$"):
+        ranker(tales, "maxp").to("cuda")
+
+
+def test_a_saved_ranker_may_be_called_as_the_reader_is(tales, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    one = ranker(tales, "maxp")
+    one.save_pretrained("minilm-reader")
+    assert Ranker.from_pretrained("minilm-reader").rank("w1 w2", TEXTS) == one.rank("w1 w2", TEXTS)
+
+
 def test_a_copy_scores_alike(tales, collection):
     one = ranker(tales)
     ranked = one.rank("w1 w2", collection)
@@ -135,6 +166,8 @@ def test_what_is_no_collection_is_refused(tales, collection):
     for do in (lambda: one.fit([("w1", "w2")]), lambda: one.evaluate({}, "test")):
         with pytest.raises(InputError, match="expected a Collection, such as load_folder"):
             do()
+    with pytest.raises(OptionError, match="output_dir is called folder here"):
+        one.fit(collection, output_dir="here")
     with pytest.raises(OptionError, match=r"dev must be a Dev, such as Dev\(collection\['dev'\]\), got Split"):
         one.fit(collection, dev=collection["dev"])
 
@@ -178,7 +211,7 @@ def test_a_partition_comes_by_name_as_a_class_or_as_an_object(tales):
     assert one.recipe["circles"] == {
         "_target_": "socialgraph.partition.EdgeCircles", "k": 3, "max_size": 9, "keep": "strongest"
     }  # fmt: skip
-    with pytest.raises(OptionError, match=r"Odd does not keep its argument 'width': write self.width = width"):
+    with pytest.raises(OptionError, match=r"Odd: it does not keep its argument 'width': write self.width = width"):
         ranker(tales, partition=Odd())
 
 

@@ -232,3 +232,10 @@ def test_a_document_with_the_querys_id_is_passed_over_as_in_beir():
         warnings.simplefilter("error")
         found = evaluate(qrels, run, ["RR@10"], ignore_identical_ids=False)
     assert found.per_query["RR@10"] == {"argument-1": 0.5, "7": 0.5, "same": 1.0}
+
+
+def test_ids_that_are_numbers_come_back():
+    found = evaluate({1: {10: 1, 11: 0}}, {1: {11: 2.0, 10: 1.0}}, ["RR@10"])
+    assert found.per_query == {"RR@10": {1: 0.5}}
+    with pytest.raises(InputError, match="the ids 10 and '10' are one as strings"):
+        evaluate({1: {10: 1, "10": 0}}, {1: {10: 2.0}}, ["RR@10"])
