@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+
 import torch
 from torch import Tensor
 
-from socialgraph.errors import check_choice
+from socialgraph.errors import OptionError, check_choice
+from socialgraph.nn.attention import complete_edges
 from socialgraph.nn.bert_conv import BertConv
 from socialgraph.nn.segments import Segments
 
@@ -34,6 +37,9 @@ class InterCircle(torch.nn.Module):
             only W^C does. "near": as [I, R] with R drawn from N(0, 0.05^2 / E), which lets a twentieth of the high
             state in, so that the transformer learns from the first step on. "random": as any linear layer of torch
             (released code).
+        transformer: a module in Trm's place: of the leaders' states ``x [C, E]`` and ``edge_index [2, F]``, all pairs
+            of leaders of a document, it makes their high states ``[C, E]``, as PyG's convolutions do. It is copied,
+            with its weights.
 
     Raises:
         OptionError: an unknown start.
@@ -47,17 +53,21 @@ class InterCircle(torch.nn.Module):
         dropout: float = 0.1,
         layer_norm_eps: float = 1e-12,
         update: str = "low",
+        transformer: torch.nn.Module | None = None,
     ) -> None:
         super().__init__()
         check_choice("update", update, UPDATES)
         self.start = update
-        self.transformer = BertConv(hidden_size, num_heads, intermediate_size, dropout, layer_norm_eps)
+        self.transformer: torch.nn.Module = copy.deepcopy(transformer) if transformer is not None else BertConv(
+            hidden_size, num_heads, intermediate_size, dropout, layer_norm_eps
+        )  # fmt: skip
         self.update = torch.nn.Linear(2 * hidden_size, hidden_size, bias=False)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the transformer as BERT does and start W^C."""
-        self.transformer.reset_parameters()
+        """Draw the transformer as BERT does, if it is BERT's, and start W^C."""
+        if isinstance(self.transformer, BertConv):
+            self.transformer.reset_parameters()
         if self.start == "random":
             self.update.reset_parameters()
             return
@@ -74,6 +84,15 @@ class InterCircle(torch.nn.Module):
             low: the leaders' states after intra-circle interaction, ``[C, E]``.
             ptr: bounds of the documents among the leaders, ``[B + 1]``, or what is known of them.
             backend: see :func:`~socialgraph.nn.segment_attention`.
+
+        Raises:
+            OptionError: a module of one's own gives states of another shape.
         """
-        high = self.transformer.circles(low, ptr, backend)
+        if isinstance(self.transformer, BertConv):
+            high = self.transformer.circles(low, ptr, backend)
+        else:
+            high = self.transformer(low, complete_edges(ptr.ptr if isinstance(ptr, Segments) else ptr))
+            if high.shape != low.shape:
+                told = f"{tuple(high.shape)} for the states of leaders {tuple(low.shape)}; it must keep the shape"
+                raise OptionError(f"{type(self.transformer).__name__} gives {told}")
         return self.update(torch.cat([low, high], dim=-1)), high

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from torch import Tensor
+from torch.nn import Module
 from torch_geometric.data import Data
 
 from socialgraph.data.graph import circle_document, circle_score
@@ -24,14 +25,14 @@ class PARADE(BertRanker):
     fine-tuned on MS MARCO passages; the passages are those of the graph (128 tokens without overlap in Socialformer's
     experiments, 225 tokens with a stride of 200 in PARADE's own).
 
-    Where the backbone is a cross-encoder, its pooler stands behind each passage's [CLS], before passages are pooled,
-    and its classifier is the linear layer: before training the score of ``readout="mean"`` is the mean of the scores
-    that the cross-encoder gives the passages.
+    The released code puts BERT's pooler, tanh(W h + b), behind each passage's [CLS] before passages are pooled; here
+    ``pooler=True`` does. Where the backbone is a cross-encoder, it is on, and the linear layer is its classifier:
+    before training the score of ``readout="mean"`` is the mean of the scores that the cross-encoder gives the passages.
 
     It is a Socialformer without friend circles and without inter-circle interaction.
 
     Args:
-        readout: "max", "mean", "attention" or "transformer", see :class:`~socialgraph.nn.Readout`.
+        readout: "max", "mean", "attention", "transformer" or a module, see :class:`~socialgraph.nn.Readout`.
         passages: how many passages of each document are read, those that the graph's ``circle_score`` puts first, in
             the order of the text; None for all. PARADE's own reads 16, see :class:`~socialgraph.data.PassageSample`.
         bert: arguments of :class:`~socialgraph.nn.BertRanker`.
@@ -40,7 +41,7 @@ class PARADE(BertRanker):
         OptionError: an option out of its range.
     """
 
-    def __init__(self, readout: str = "max", passages: int | None = None, **bert: Any) -> None:
+    def __init__(self, readout: str | Module = "max", passages: int | None = None, **bert: Any) -> None:
         super().__init__(**bert)
         if passages is not None and passages < 1:
             raise OptionError(f"at least 1 passage must be read, got {passages}")

@@ -21,18 +21,23 @@ class Readout(torch.nn.Module):
 
     Args:
         pool: "max" (the paper's experiments), "mean", "attention" (a learned gate), "transformer" (see
-            :class:`TransformerReadout`), or any other name of PyG's aggregation resolver ("sum", "median", ...).
+            :class:`TransformerReadout`), or any other name of PyG's aggregation resolver ("sum", "median", ...). Or one
+            of PyG's aggregations, or a module of one's own that is called as they are: of the leaders' states
+            ``x [C, E]``, ``index [C]`` (sorted; of each leader its set), ``ptr`` (None, or the bounds of the sets) and
+            the number of sets S, none of which is empty, it makes ``[S, E]``.
         layer: a layer of the BERT, whose sizes the pool takes over.
 
     Raises:
         OptionError: no such pool.
     """
 
-    def __init__(self, pool: str, layer: BertConv) -> None:
+    def __init__(self, pool: str | torch.nn.Module, layer: BertConv) -> None:
         super().__init__()
-        self.pool = pool
-        self.aggregation: Aggregation
-        if pool == "attention":
+        self.pool = pool if isinstance(pool, str) else type(pool).__name__
+        self.aggregation: torch.nn.Module
+        if isinstance(pool, torch.nn.Module):
+            self.aggregation = pool
+        elif pool == "attention":
             self.aggregation = AttentionalAggregation(torch.nn.Linear(layer.hidden_size, 1))
         elif pool == "transformer":
             self.aggregation = TransformerReadout(layer)
@@ -40,7 +45,8 @@ class Readout(torch.nn.Module):
             try:
                 self.aggregation = aggregation_resolver(pool)
             except (ValueError, TypeError) as error:
-                raise OptionError(f"no readout is called {pool!r}; try max, mean, attention or transformer") from error
+                told = "try max, mean, attention, transformer, or in a recipe {_target_: my_module.MyAggregation}"
+                raise OptionError(f"no readout is called {pool!r}; {told}") from error
 
     @torch.no_grad()
     def start(self, cls: Tensor) -> None:
@@ -52,6 +58,9 @@ class Readout(torch.nn.Module):
         """Return ``[size, E]`` from the leaders' states ``[C, E]`` and their documents ``[C]`` (sorted).
 
         A document without circles has the state 0.
+
+        Raises:
+            OptionError: the pool gives states of another shape.
         """
         there = torch.bincount(document, minlength=size) > 0
         number = (there.cumsum(0) - 1)[document]
@@ -61,7 +70,11 @@ class Readout(torch.nn.Module):
             amount = int(there.sum())
             # with bounds sums are taken in order, which a GPU leaves open otherwise; a CPU has one
             bounds = index2ptr(number, amount) if x.is_cuda else None
-            pooled[there] = self.aggregation(x, number, bounds, amount).to(pooled.dtype)
+            states = self.aggregation(x, number, bounds, amount)
+            if states.shape != (amount, x.size(-1)):
+                told = f"{tuple(states.shape)} for {amount} documents of width {x.size(-1)}"
+                raise OptionError(f"the readout {self.pool} gives {told}; expected {(amount, x.size(-1))}")
+            pooled[there] = states.to(pooled.dtype)
         return pooled
 
     def __repr__(self) -> str:
@@ -72,8 +85,9 @@ class TransformerReadout(Aggregation):
     """Two BERT layers over [agg; passages]; the state of agg is the document's (Li et al., PARADE, 2020).
 
     agg is a learned state that is put before the passages. It begins as BERT's word embedding of [CLS] once a model has
-    a backbone (:meth:`Readout.start`); the layers are drawn as BERT draws its own. Different here: passages have no
-    positions, which PARADE's released code adds.
+    a backbone (:meth:`Readout.start`); the layers are drawn as BERT draws its own. Passages have no positions, as in
+    PARADE's released code, where they are an option that is off. Different there: agg begins as the word embedding of
+    id 102, which in BERT's vocabulary is [SEP]; 101, [CLS], was meant.
 
     Args:
         layer: a layer of the BERT, whose sizes are taken over.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from torch import Tensor
-from torch.nn import ModuleList
+from torch.nn import Module, ModuleList
 from torch_geometric.data import Data
 
 from socialgraph.errors import OptionError, check_choice, is_whole
@@ -29,15 +29,19 @@ class Socialformer(BertRanker):
     A token that belongs to two circles has two states, which never merge: only leaders carry news across.
     A document without tokens has no circle; its pooled state is 0 and its score is the linear layer's bias.
 
-    Where the backbone is a cross-encoder, its pooler stands between the last block and the readout, and its classifier
-    is the linear layer: before training, with ``readout="mean"`` and leaders that are [CLS], a document's score is the
-    mean of the scores that the cross-encoder gives its circles and passages.
+    The released code puts BERT's pooler, tanh(W h + b), behind the leaders before they are pooled; here ``pooler=True``
+    does. Where the backbone is a cross-encoder, it is on, and the linear layer is its classifier: before training, with
+    ``readout="mean"`` and leaders that are [CLS], a document's score is the mean of the scores that the cross-encoder
+    gives its circles and passages.
 
     Args:
         inter_circle: False leaves the leaders' talk out (an ablation).
         inter_heads: heads of the inter-circle transformer; as the BERT by default.
         inter_width: width of its feed-forward network; as the BERT by default.
         inter_shared: True: one inter-circle transformer and W^C for all blocks; False: one for each.
+        inter: a module in place of the inter-circle transformer, such as a convolution of PyG: of the leaders' states
+            ``x [C, E]`` and ``edge_index``, all pairs of leaders of a document, it makes ``[C, E]``. Each block has a
+            copy; W^C stays.
         leader: "central": the central token leads a friend circle (paper); "cls": its [CLS] does (released
             code). Passages are led by their [CLS].
         readout: see :class:`~socialgraph.nn.Readout`.
@@ -57,8 +61,9 @@ class Socialformer(BertRanker):
         inter_heads: int | None = None,
         inter_width: int | None = None,
         inter_shared: bool = False,
+        inter: Module | None = None,
         leader: str = "central",
-        readout: str = "max",
+        readout: str | Module = "max",
         reads: str = "updated",
         update: str = "low",
         positions: str = "packed",
@@ -72,6 +77,10 @@ class Socialformer(BertRanker):
         for name, number in (("inter_heads", inter_heads), ("inter_width", inter_width)):
             if number is not None and not is_whole(number, 1):
                 raise OptionError(f"{name} must be a whole number of 1 or more, got {number!r}")
+            if number is not None and inter is not None:
+                raise OptionError(f"{name} is of the transformer that inter={type(inter).__name__} replaces")
+        if inter is not None and not inter_circle:
+            raise OptionError(f"inter={type(inter).__name__} needs inter_circle=True")
         layer: BertConv = self.layers[0]  # type: ignore[assignment]
         self.inter_shared = inter_shared
         self.leader = leader
@@ -85,6 +94,7 @@ class Socialformer(BertRanker):
                 layer.dropout.p,
                 layer.output_norm.eps,
                 update,
+                inter,
             )
             for _ in range((1 if inter_shared else len(self.layers)) if inter_circle else 0)
         )

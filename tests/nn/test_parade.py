@@ -2,9 +2,9 @@
 
 import pytest
 import torch
-from conftest import pair_inputs, passage_batch
+from conftest import pair_inputs, passage_batch, shaken
 from test_socialformer import circle_texts
-from transformers import BertConfig
+from transformers import BertConfig, BertModel
 from transformers.models.bert.modeling_bert import BertLayer
 
 from socialgraph.nn import PARADE, KeyBPARADE, Socialformer
@@ -47,6 +47,23 @@ def test_the_transformers_own_state_begins_as_berts_cls(tiny_bert, kind):
     model = kind.from_backbone(folder, readout="transformer")
     assert torch.equal(model.readout.aggregation.agg, bert.embeddings.word_embeddings.weight[2])
     assert model.readout.aggregation.agg.requires_grad
+
+
+@pytest.mark.parametrize("kind", [PARADE, Socialformer])
+def test_berts_pooler_stands_before_the_readout(tiny_bert, kind):
+    """As in both released codes: what is pooled is transformers' ``pooler_output`` of each passage."""
+    folder, _ = tiny_bert
+    theirs = shaken(BertModel(BertConfig.from_pretrained(folder))).eval()
+    theirs.save_pretrained(folder)
+    batch = passage_batch((50, 20, 16, 1))
+    torch.manual_seed(4)
+    model = kind.from_backbone(folder, pooler=True, readout="mean").eval()
+    with torch.no_grad():
+        states = torch.cat([theirs(**pair_inputs(query, text)).pooler_output for query, text, _ in circle_texts(batch)])
+        document = batch.batch[batch.leader_index]
+        pooled = torch.stack([states[document == number].mean(0) for number in range(4)])
+        torch.testing.assert_close(model(batch), model.score(pooled)[:, 0], atol=1e-5, rtol=0)
+    assert kind.from_backbone(folder).pooler is None
 
 
 @pytest.mark.parametrize("readout", POOLS)
