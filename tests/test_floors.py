@@ -13,7 +13,7 @@ MAY_IMPORT = {
     "partition": {"errors", "described", "edge_laws", "kernels", "query_match", "ranks"},
     "edges": {"errors", "described", "edge_laws", "backbone", "kernels", "query_match", "ranks"},
     "data": {"errors", "lexical", "backbone", "edges", "partition"},
-    "nn": {"errors", "backbone", "model_files", "data", "ranks"},
+    "nn": {"errors", "backbone", "kernels", "model_files", "data", "ranks"},
     "ranking": {"errors", "lexical", "backbone", "data", "edges", "partition", "nn"},
     "inspect": {"errors", "lexical", "backbone", "query_match", "data", "edges", "partition", "nn", "recipes"},
     "testing": {"errors", "data", "edges", "partition", "nn", "inspect"},

@@ -163,14 +163,6 @@ class WholeDocument(HubRanker):
         """Keep all states again."""
         self.encoder.gradient_checkpointing_disable()
 
-    def compile_layers(self, **options: Any) -> None:
-        """Compile the encoder (``torch.compile``, dynamic shapes).
-
-        Args:
-            options: of ``torch.compile``.
-        """
-        self.encoder.compile(**{"dynamic": True, **options})
-
     @classmethod
     def check_files(cls, model_id: str, options: dict[str, Any], shapes: dict[str, tuple[int, ...]]) -> None:
         """Refuse options and weights that do not fit each other, before memory is taken for them."""
