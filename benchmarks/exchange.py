@@ -3,7 +3,6 @@
 All read the same circles of the same documents with the same weights:
 
 * packed: our Socialformer, with the leaders' talk and without;
-* packed, compiled: the same after compile_layers() (torch.compile);
 * careful: transformers' BertModel over the circles, sorted by length and padded within batches of a token budget;
 * padded: the same over 32 groups of 133 tokens for each document, empty or not, as the released Socialformer does, all
   groups of four documents at once;
@@ -13,6 +12,10 @@ All read the same circles of the same documents with the same weights:
 
 Inference and training steps, medians of rounds in turn, peak memory. JSON: benchmarks/results/exchange.json
 (exchange-<collection>-<lengths>-bf16.json with these options).
+
+With --made-up a GPU by itself, on pages and weights that are made up, so that no files are needed: the forward pass and
+the training step in bfloat16 as shares of the device's peak, their errors against float32, what kernels and waits they
+consist of, attention by the length of its segments, and dynamic centrality. JSON: exchange-made-up.json.
 """
 
 from __future__ import annotations
@@ -21,7 +24,9 @@ import contextlib
 from collections.abc import Callable
 from itertools import pairwise
 
+import made_up_pages
 import torch
+from made_up_pages import operations
 from measure import device, interleaved, medians, parser, peak_memory, ratio, table, write
 from torch import Tensor
 from torch.nn import functional as F
@@ -35,9 +40,8 @@ from socialgraph.partition import EdgeCircles, Windows
 GROUPS, WIDTH = 32, 133  # the released code: 16 passages and 16 circles, [CLS] + 3 + 128 + ... tokens each
 BUDGET = 8192  # tokens of a careful batch
 QUERY = "copy a file"
-INTRA, ALONE, COMPILED, CAREFUL, PADDED, SINGLY, BOUND = (
-    "packed", "packed, no inter-circle", "packed, compiled", "careful", "padded", "padded, by document",
-    "matrix products alone",
+INTRA, ALONE, CAREFUL, PADDED, SINGLY, BOUND = (
+    "packed", "packed, no inter-circle", "careful", "padded", "padded, by document", "matrix products alone",
 )  # fmt: skip
 
 
@@ -52,10 +56,14 @@ def main() -> None:
     options.add_argument("--rounds", type=int, default=5, help="rounds that count")
     options.add_argument("--backbone", default="minilm", help="a BERT: minilm, a hub id or a folder")
     options.add_argument("--bf16", action="store_true", help="bfloat16 autocast for all")
-    options.add_argument("--compile", action="store_true", help="also compiled; takes minutes")
     options.add_argument("--no-training", action="store_true", help="inference only")
     options.add_argument("--peak", type=float, help="TFLOP/s of the device, for the share that is used (H200: 989)")
+    options.add_argument("--made-up", action="store_true", help="a GPU by itself, on made-up pages")
+    options.add_argument("--small", action="store_true", help="with --made-up: a rehearsal on a CPU")
     args = options.parse_args()
+    if args.made_up:
+        made_up_pages.main(args.small, args.peak or 989)
+        return
     where = device()
     collection = load_folder(args.folder) if args.folder else load_pydocs()
     tokens = Tokens(args.backbone, max_document_length=args.length)
@@ -66,11 +74,9 @@ def main() -> None:
     edges = SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance()])
     builder = GraphBuilder(collection.documents, tokens, counts, edges, EdgeCircles(k=16), Windows(128), device=where)
     graph = builder([("q", QUERY, name) for name in names])
-    packed, compiled, alone = (
-        Socialformer.from_backbone(args.backbone, dropout=0.0, inter_circle=inter).to(where)
-        for inter in (True, True, False)
+    packed, alone = (
+        Socialformer.from_backbone(args.backbone, dropout=0.0, inter_circle=inter).to(where) for inter in (True, False)
     )
-    compiled.compile_layers()
     bert = load_bert(args.backbone).to(where)
     for module in bert.modules():
         if isinstance(module, torch.nn.Dropout):
@@ -120,11 +126,9 @@ def main() -> None:
         return run
 
     systems: dict[str, tuple[Callable, object]] = {
-        INTRA: (ours, packed), ALONE: (ours, alone), COMPILED: (ours, compiled),
-        CAREFUL: (plain, careful), PADDED: (plain, padded), SINGLY: (plain, singly), BOUND: (products, packed),
+        INTRA: (ours, packed), ALONE: (ours, alone), CAREFUL: (plain, careful),
+        PADDED: (plain, padded), SINGLY: (plain, singly), BOUND: (products, packed),
     }  # fmt: skip
-    if not args.compile:
-        del systems[COMPILED]
     work = operations(packed, sequences.ptr)
     result: dict[str, object] = {
         "documents": len(names), "circles": len(texts), "tokens": bounds[-1], "rounds": args.rounds,
@@ -159,15 +163,6 @@ def main() -> None:
     lengths = f"-{args.shortest}-{args.longest or args.length}" if args.shortest or args.longest else ""
     label = "exchange" + ("-wtq" if args.folder else "") + lengths + ("-bf16" if args.bf16 else "")
     write(label, result)
-
-
-def operations(model: Socialformer, ptr: Tensor) -> int:
-    """Return the floating point operations of a forward pass: linear layers and attention of circles, no leaders."""
-    layer, size = model.layers[0], ptr.diff()
-    linear = 2 * (4 * layer.hidden_size**2 + 2 * layer.hidden_size * layer.intermediate_size)
-    whole = int(size.sum()) * linear + 4 * layer.hidden_size * int((size**2).sum())
-    last = int(size.sum()) * 4 * layer.hidden_size**2  # keys and values of all, the rest of leaders
-    return (len(model.layers) - 1) * whole + last + size.numel() * linear
 
 
 def careful_batches(texts: list[Tensor], budget: int) -> list[tuple[Tensor, Tensor]]:

@@ -28,6 +28,9 @@ class BertConv(MessagePassing):
     (Devlin et al., 2019; names of the parts as in their checkpoint.) A node sees itself only through a
     self-loop. Over complete circles :meth:`circles` computes the same without the edges.
 
+    On a GPU in half precision, by autocast or its own, states stay in half precision between layers, and kernels of
+    :mod:`socialgraph.kernels.bert_layer` compute the layer; where no gradient is asked for, gelu is by tanh there.
+
     Args:
         hidden_size: width of a state, a multiple of ``num_heads``.
         num_heads: attention heads.
@@ -96,6 +99,8 @@ class BertConv(MessagePassing):
             backend: see :func:`~socialgraph.nn.segment_attention`.
         """
         segments = ptr if isinstance(ptr, Segments) else Segments(ptr)
+        if backend is None and is_half_on_gpu(x):
+            return self._in_half(x, segments)
         if x.is_cuda:
             return self._circles(x, segments, backend)
         # On a CPU the states of some circles stay in its cache: a fifth faster than all at once.
@@ -105,18 +110,21 @@ class BertConv(MessagePassing):
         rows = torch.split(x, [amount for amount, _ in parts])  # not slices: each one's gradient would be as long as x
         return torch.cat([self._circles(some, part, backend) for some, (_, part) in zip(rows, parts, strict=True)])
 
-    def leaders(self, x: Tensor, ptr: Tensor, leader: Tensor) -> Tensor:
+    def leaders(self, x: Tensor, ptr: Tensor | Segments, leader: Tensor) -> Tensor:
         """Compute the layer over complete circles for one member of each: O(T) instead of O(sum of squares).
 
         Args:
             x: states of all circles, ``[T, hidden_size]``.
-            ptr: bounds of the circles, ``[C + 1]``; none is empty.
+            ptr: bounds of the circles, ``[C + 1]``, or what is known of them; none is empty.
             leader: the row of ``x`` that is wanted from each circle, ``[C]``.
 
         Returns:
             The rows ``leader`` of what :meth:`circles` returns, ``[C, hidden_size]``.
         """
-        return self.along(x, listening(torch.arange(x.size(0), device=x.device), ptr), leader)
+        segments = ptr if isinstance(ptr, Segments) else Segments(ptr)
+        if is_half_on_gpu(x):
+            return self._in_half(x, segments, leader)
+        return self.along(x, listening(torch.arange(x.size(0), device=x.device), segments.ptr), leader)
 
     def along(self, x: Tensor, attend: Attend, rows: Tensor | None = None) -> Tensor:
         """Compute the layer with any attention.
@@ -152,7 +160,24 @@ class BertConv(MessagePassing):
         shape, x = (-1, self.num_heads, self.hidden_size // self.num_heads), converted(x)
         return self.query(x).view(shape), self.key(x).view(shape), self.value(x).view(shape)
 
+    def _in_half(self, x: Tensor, segments: Segments, rows: Tensor | None = None) -> Tensor:
+        from socialgraph.kernels.bert_layer import attend  # Triton comes with PyTorch for GPUs alone
+
+        parts = (self.query, self.key, self.value)
+        weights = [weight for part in parts for weight in (part.weight, part.bias)]
+        listener, heard = attend(converted(x), self.num_heads, segments.ptr, segments.widest, weights, rows)
+        return self._transform(listener, heard)
+
     def _transform(self, x: Tensor, heard: Tensor) -> Tensor:
+        if is_half_on_gpu(x):
+            from socialgraph.kernels.bert_layer import transform
+
+            norms = (self.attention_norm, self.output_norm)
+            parts = (self.attention_output, norms[0], self.intermediate, self.output, norms[1])
+            weights = [weight for part in parts for weight in (part.weight, part.bias)]
+            dropout = self.dropout.p if self.training else 0.0
+            x = converted(x)
+            return transform(x, heard.to(x.dtype), weights, (norms[0].eps, norms[1].eps), dropout)
         x = self.attention_norm(x + self.dropout(self.attention_output(heard)))
         return self.output_norm(x + self.dropout(self.output(F.gelu(self.intermediate(x)))))
 
@@ -164,3 +189,9 @@ def converted(x: Tensor) -> Tensor:
     """Return states as autocast's linear layers read them, so that several layers do not convert them each."""
     kind = x.device.type
     return x.to(torch.get_autocast_dtype(kind)) if torch.is_autocast_enabled(kind) else x
+
+
+def is_half_on_gpu(x: Tensor) -> bool:
+    """Return whether linear layers read these states on a GPU and in half precision."""
+    half = (torch.float16, torch.bfloat16)
+    return x.is_cuda and (torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else x.dtype) in half

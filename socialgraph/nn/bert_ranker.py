@@ -86,8 +86,6 @@ class BertRanker(HubRanker):
         self.stage = self.stages[-1]
         self.checkpointed = range(0)  # layers that are recomputed in the backward pass
         self.checkpoint_options: dict[str, Any] = {}
-        self.compile_options: dict[str, Any] | None = None
-        self.compiled: dict[Callable[..., Any], Callable[..., Any]] = {}
         self.embedding = BertEmbedding(vocab_size, max_positions, type_vocab_size, hidden_size, dropout, layer_norm_eps)
         self.layers = torch.nn.ModuleList(
             BertConv(hidden_size, num_heads, intermediate_size, dropout, layer_norm_eps) for _ in range(num_layers)
@@ -141,7 +139,7 @@ class BertRanker(HubRanker):
 
     def states(self, sequences: Sequences) -> Tensor:
         """Return BERT's last states of all tokens, ``[T, E]``."""
-        x = self.embedding(sequences.token, sequences.position, sequences.segment)
+        x = self.embedding(sequences.token, sequences.position, sequences.segment, sequences.positions)
         for number, layer in enumerate(self.layers):
             x = self.call(number, cast(BertConv, layer).circles, x, sequences.segments, self.attention)
         return x
@@ -151,11 +149,11 @@ class BertRanker(HubRanker):
 
         The last layer computes no other.
         """
-        x = self.embedding(sequences.token, sequences.position, sequences.segment)
+        x = self.embedding(sequences.token, sequences.position, sequences.segment, sequences.positions)
         for number, layer in enumerate(self.layers[:-1]):
             x = self.call(number, cast(BertConv, layer).circles, x, sequences.segments, self.attention)
         last = cast(BertConv, self.layers[-1])
-        return self.pooled(self.call(len(self.layers) - 1, last.leaders, x, sequences.ptr, sequences.leader))
+        return self.pooled(self.call(len(self.layers) - 1, last.leaders, x, sequences.segments, sequences.leader))
 
     def circle_scores(self, graph: Data) -> Tensor:
         """Return the score of each circle, read with the query, from its [CLS], ``[C]``. Needs the layer ``score``.
@@ -172,26 +170,10 @@ class BertRanker(HubRanker):
         return states if self.pooler is None else torch.tanh(self.pooler(states))
 
     def call(self, number: int, function: Callable[..., Any], *inputs: Any) -> Any:
-        """Call what layer ``number`` does: compiled, and recomputed in the backward pass, if it should be."""
-        if self.compile_options is not None and number > 0:
-            if function not in self.compiled:
-                self.compiled[function] = torch.compile(function, **self.compile_options)
-            function = self.compiled[function]
+        """Call what layer ``number`` does, and recompute it in the backward pass, if it should be."""
         if number in self.checkpointed and self.training:
             return checkpoint(function, *inputs, **self.checkpoint_options)
         return function(*inputs)
-
-    def compile_layers(self, **options: Any) -> None:
-        """Compile all layers but the first (``torch.compile``, dynamic shapes, no graph break).
-
-        It fuses what lies between matrix products and attention. On a CPU that does not pay (see docs/speed.md).
-        The first layer works out the layout of the segments, whose numbers come from the device.
-
-        Args:
-            options: of ``torch.compile``.
-        """
-        self.compile_options = {"dynamic": True, "fullgraph": True, **options}
-        self.compiled = {}
 
     def gradient_checkpointing_enable(
         self,

@@ -43,16 +43,31 @@ class BertEmbedding(torch.nn.Module):
             torch.nn.init.normal_(table.weight, std=0.02)
         self.norm.reset_parameters()
 
-    def forward(self, token: Tensor, position: Tensor, segment: Tensor) -> Tensor:
-        """Return the first states, ``[T, hidden_size]``; all arguments are ``[T]``.
+    def forward(self, token: Tensor, position: Tensor, segment: Tensor, positions: int | None = None) -> Tensor:
+        """Return the first states, ``[T, hidden_size]``.
+
+        Args:
+            token: word pieces, ``[T]``.
+            position: of each in its sequence, ``[T]``.
+            segment: of each, ``[T]``.
+            positions: the highest position and 1; None asks the device.
 
         Raises:
             InputError: a sequence is longer than BERT's positions.
         """
-        longest = int(position.max()) + 1 if position.numel() else 0
+        longest = positions
+        if longest is None:
+            longest = int(position.max()) + 1 if position.numel() else 0
         if longest > self.position.num_embeddings:
             raise InputError(
                 f"a sequence takes {longest} positions, this BERT reads {self.position.num_embeddings}; "
                 "make circles, windows or queries shorter, or raise max_positions"
             )
+        if self.word.weight.is_cuda and torch.is_autocast_enabled("cuda") and not torch.is_grad_enabled():
+            from socialgraph.kernels.passes import embed  # Triton comes with PyTorch for GPUs alone
+
+            tables = (self.word.weight, self.position.weight, self.segment.weight)
+            kind = torch.get_autocast_dtype("cuda")
+            x = embed((token, position, segment), tables, self.norm.weight, self.norm.bias, self.norm.eps, kind)
+            return self.dropout(x)
         return self.dropout(self.norm(self.word(token) + self.position(position) + self.segment(segment)))

@@ -67,6 +67,6 @@ class PARADE(BertRanker):
         if self.passages is not None:
             graph = select(graph, best(circle_score(graph), circle_document(graph), self.passages))
         sequences = circle_sequences(graph, self.cls_token_id, self.sep_token_id)
-        size = sequences.document_ptr.numel() - 1
-        score: Tensor = self.score(self.readout(self.leaders(sequences), sequences.document, size))
+        pooled = self.readout(self.leaders(sequences), sequences.document, sequences.document_segments)
+        score: Tensor = self.score(pooled)
         return score.squeeze(-1)

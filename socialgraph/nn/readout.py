@@ -54,28 +54,39 @@ class Readout(torch.nn.Module):
         if isinstance(self.aggregation, TransformerReadout):
             self.aggregation.agg.copy_(cls)
 
-    def forward(self, x: Tensor, document: Tensor, size: int) -> Tensor:
-        """Return ``[size, E]`` from the leaders' states ``[C, E]`` and their documents ``[C]`` (sorted).
+    def forward(self, x: Tensor, document: Tensor, documents: Segments) -> Tensor:
+        """Return ``[B, E]`` from the leaders' states ``[C, E]``.
 
         A document without circles has the state 0.
+
+        Args:
+            x: states of the leaders, ``[C, E]``.
+            document: of each, sorted, ``[C]``.
+            documents: the documents among the leaders, B segments.
 
         Raises:
             OptionError: the pool gives states of another shape.
         """
-        there = torch.bincount(document, minlength=size) > 0
+        x = x.float() if x.is_cuda else x  # a layer leaves half precision there, which is too coarse for sums
+        size = documents.ptr.numel() - 1
+        if size and documents.narrowest:
+            return self._pooled(x, document, documents.ptr, size)
+        there = documents.ptr.diff() > 0
         number = (there.cumsum(0) - 1)[document]
         # Pools see no empty sets: a softmax over nothing would not be a number.
         pooled = x.new_zeros(size, x.size(-1))
-        if bool(there.any()):
+        if documents.widest:
             amount = int(there.sum())
-            # with bounds sums are taken in order, which a GPU leaves open otherwise; a CPU has one
-            bounds = index2ptr(number, amount) if x.is_cuda else None
-            states = self.aggregation(x, number, bounds, amount)
-            if states.shape != (amount, x.size(-1)):
-                told = f"{tuple(states.shape)} for {amount} documents of width {x.size(-1)}"
-                raise OptionError(f"the readout {self.pool} gives {told}; expected {(amount, x.size(-1))}")
-            pooled[there] = states.to(pooled.dtype)
+            pooled[there] = self._pooled(x, number, index2ptr(number, amount), amount)
         return pooled
+
+    def _pooled(self, x: Tensor, document: Tensor, ptr: Tensor, size: int) -> Tensor:
+        # with bounds sums are taken in order, which a GPU leaves open otherwise; a CPU has one
+        states: Tensor = self.aggregation(x, document, ptr if x.is_cuda else None, size)
+        if states.shape != (size, x.size(-1)):
+            told = f"{tuple(states.shape)} for {size} documents of width {x.size(-1)}"
+            raise OptionError(f"the readout {self.pool} gives {told}; expected {(size, x.size(-1))}")
+        return states.to(x.dtype)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.pool!r})"
@@ -123,7 +134,7 @@ class TransformerReadout(Aggregation):
         """Return the state of agg for each set of ``x``; ``index`` is sorted and no set is empty."""
         assert index is not None
         assert dim_size is not None
-        size = torch.bincount(index, minlength=dim_size) + 1
+        size = index2ptr(index, dim_size).diff() + 1
         bounds = cumsum(size)
         segments = Segments(bounds)
         states = x.new_empty(x.size(0) + dim_size, x.size(1))

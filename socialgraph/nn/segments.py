@@ -35,8 +35,8 @@ class Segments:
 
     def __init__(self, ptr: Tensor) -> None:
         self.ptr = ptr
-        # No functools.cached_property: torch.compile cannot look through its lock.
         self._widest: int | None = None
+        self._narrowest: int | None = None
         self._bounds: Tensor | None = None
         self._padded: tuple[list[PaddedBlock], Tensor] | None = None
         self._parts: dict[int, list[tuple[int, Segments]]] = {}
@@ -51,12 +51,36 @@ class Segments:
             self._parts[rows] = [(int(p[-1] - p[0]), Segments(p - p[0])) for p in pieces]
         return self._parts[rows]
 
+    @staticmethod
+    def measure(*several: Segments) -> list[int]:
+        """Return the rows of each, and keep how wide their segments are.
+
+        On a GPU each such number costs a wait of the processor for all that it has launched; here it is one for all.
+        """
+        asked = []
+        for one in several:
+            size = one.ptr.diff() if one.ptr.numel() > 1 else one.ptr
+            asked += [one.ptr[-1], size.max(), size.min()]
+        known = torch.stack(asked).tolist()
+        for one, widest, narrowest in zip(several, known[1::3], known[2::3], strict=True):
+            one._widest, one._narrowest = widest, narrowest
+        return known[::3]
+
     @property
     def widest(self) -> int:
-        """Rows of the largest segment."""
+        """Rows of the largest segment; 0 where there is no segment."""
         if self._widest is None:
-            self._widest = int(self.ptr.diff().max()) if self.ptr.numel() > 1 else 0
+            Segments.measure(self)
+            assert self._widest is not None
         return self._widest
+
+    @property
+    def narrowest(self) -> int:
+        """Rows of the smallest segment; 0 where there is no segment."""
+        if self._narrowest is None:
+            Segments.measure(self)
+            assert self._narrowest is not None
+        return self._narrowest
 
     @property
     def bounds(self) -> Tensor:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import cumsum
+from torch_geometric.utils.sparse import index2ptr
 
-from socialgraph.data.graph import circle_document, circle_size
+from socialgraph.data.graph import circle_document
 from socialgraph.errors import check_choice
 from socialgraph.nn.segments import Segments
 
@@ -25,28 +26,31 @@ class Sequences:
         token: word pieces, ``[T]``.
         position: place within the sequence as BERT is told, from 0, ``[T]``.
         segment: 0 up to the first [SEP], 1 after it; 0 in queries and passages alone, ``[T]``.
-        ptr: bounds of the sequences, ``[C + 1]``.
         leader: where in T each circle's leader stands, ``[C]``.
         document: each circle's document, sorted, ``[C]``.
-        document_ptr: bounds of the documents among the circles, ``[B + 1]``.
         segments: the sequences among the tokens, for all layers.
         document_segments: the documents among the circles, for all layers.
+        positions: how many positions BERT must have; None where the device has not been asked.
     """
 
     token: Tensor
     position: Tensor
     segment: Tensor
-    ptr: Tensor
     leader: Tensor
     document: Tensor
-    document_ptr: Tensor
-    segments: Segments = field(init=False)
-    document_segments: Segments = field(init=False)
+    segments: Segments
+    document_segments: Segments
+    positions: int | None = None
 
-    def __post_init__(self) -> None:
-        # frozen: what is derived is set once, here
-        object.__setattr__(self, "segments", Segments(self.ptr))
-        object.__setattr__(self, "document_segments", Segments(self.document_ptr))
+    @property
+    def ptr(self) -> Tensor:
+        """Bounds of the sequences, ``[C + 1]``."""
+        return self.segments.ptr
+
+    @property
+    def document_ptr(self) -> Tensor:
+        """Bounds of the documents among the circles, ``[B + 1]``."""
+        return self.document_segments.ptr
 
 
 def check_layout(leader: str, positions: str) -> None:
@@ -80,19 +84,21 @@ def circle_sequences(graph: Data, cls: int, sep: int, leader: str = "central", p
     check_layout(leader, positions)
     node, circle = graph.circle_index
     document = circle_document(graph)
-    size = circle_size(graph)
+    members = index2ptr(circle, document.numel())
     query = graph.query_length[document]
-    ptr = cumsum(query + size + 3)
-    start, first = ptr[:-1], query + 2  # of each circle: where it begins, and the place of its first member
-    owner = torch.repeat_interleave(ptr.diff())
-    position = torch.arange(owner.numel(), device=owner.device) - start[owner]
+    segments = Segments(cumsum(query + members.diff() + 3))
+    documents = Segments(index2ptr(document, graph.query_length.numel()))
+    rows, _ = Segments.measure(segments, documents)  # the only wait for a GPU
+    start, first = segments.ptr[:-1], query + 2  # of each circle: where it begins, and the place of its first member
+    owner = torch.repeat_interleave(segments.ptr.diff(), output_size=rows)
+    position = torch.arange(rows, device=owner.device) - start[owner]
 
     token = torch.full_like(position, sep)
     token[start] = cls
-    in_query = (position > 0) & (position < first[owner] - 1)
-    query_start = cumsum(graph.query_length)[document]
-    token[in_query] = graph.query_ids[(query_start[owner] + position - 1)[in_query]]
-    rank = torch.arange(circle.numel(), device=circle.device) - (size.cumsum(0) - size)[circle]
+    asked = torch.repeat_interleave(query, output_size=rows - circle.numel() - 3 * query.numel())
+    word = torch.arange(asked.numel(), device=asked.device) - (query.cumsum(0) - query)[asked]
+    token[start[asked] + 1 + word] = graph.query_ids[cumsum(graph.query_length)[document[asked]] + word]
+    rank = torch.arange(circle.numel(), device=circle.device) - members[circle]
     place = (start + first)[circle] + rank
     token[place] = graph.input_ids[node]
     segment = (position >= first[owner]).long()
@@ -104,16 +110,18 @@ def circle_sequences(graph: Data, cls: int, sep: int, leader: str = "central", p
 
     lead = start
     if leader == "central":
-        central = place[node == graph.leader_index[circle]]
+        # a sum of one place and zeros: what is chosen by a mask would have to be counted first
+        central = torch.zeros_like(start).index_add_(0, circle, place * (node == graph.leader_index[circle]))
         lead = torch.where(graph.passage_mask, start, central)
     return Sequences(
         token=token,
         position=position,
         segment=segment,
-        ptr=ptr,
         leader=lead,
         document=document,
-        document_ptr=cumsum(torch.bincount(document, minlength=graph.query_length.numel())),
+        segments=segments,
+        document_segments=documents,
+        positions=segments.widest if positions == "packed" else None,
     )
 
 
@@ -126,8 +134,9 @@ def passage_sequences(graph: Data, cls: int, sep: int, marker: int | None = None
         sep: id of [SEP].
         marker: id of a word piece that tells a document from a query; None for none.
     """
-    words, documents = graph.input_ids[graph.circle_index[0]], graph.query_length.numel()
-    return _framed(words, circle_size(graph), circle_document(graph), documents, cls, sep, marker)
+    words, document = graph.input_ids[graph.circle_index[0]], circle_document(graph)
+    size = index2ptr(graph.circle_index[1], document.numel()).diff()
+    return _framed(words, size, document, graph.query_length.numel(), cls, sep, marker)
 
 
 def bare_query_sequences(graph: Data, cls: int, sep: int) -> Sequences:
@@ -147,24 +156,27 @@ def _framed(
 ) -> Sequences:
     """Frame texts, ``[CLS] marker text [SEP]``: their words one after the other, the size and document of each."""
     first = 1 if marker is None else 2  # the place of the first word
-    ptr = cumsum(size + first + 1)
-    start = ptr[:-1]
-    owner = torch.repeat_interleave(ptr.diff())
+    segments = Segments(cumsum(size + first + 1))
+    document_segments = Segments(index2ptr(document, documents))
+    rows, _ = Segments.measure(segments, document_segments)
+    start = segments.ptr[:-1]
+    owner = torch.repeat_interleave(segments.ptr.diff(), output_size=rows)
     token = torch.full_like(owner, sep)
     token[start] = cls
     if marker is not None:
         token[start + 1] = marker
     # Words stand as they come: only what frames the texts pushes them apart.
-    text = torch.repeat_interleave(size)
+    text = torch.repeat_interleave(size, output_size=words.numel())
     token[torch.arange(words.numel(), device=words.device) + text * (first + 1) + first] = words
     return Sequences(
         token=token,
         position=torch.arange(owner.numel(), device=owner.device) - start[owner],
         segment=torch.zeros_like(token),
-        ptr=ptr,
         leader=start,
         document=document,
-        document_ptr=cumsum(torch.bincount(document, minlength=documents)),
+        segments=segments,
+        document_segments=document_segments,
+        positions=segments.widest,
     )
 
 
@@ -200,8 +212,9 @@ def query_sequences(
         token=token.flatten(),
         position=position.flatten(),
         segment=torch.zeros_like(token).flatten(),
-        ptr=document * length,
         leader=document[:-1] * length,
         document=document[:-1],
-        document_ptr=document,
+        segments=Segments(document * length),
+        document_segments=Segments(document),
+        positions=length,
     )

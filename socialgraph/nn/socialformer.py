@@ -119,12 +119,12 @@ class Socialformer(BertRanker):
     def documents(self, graph: Data) -> Tensor:
         """Return the pooled state of each document, ``[B, E]``: the document embedding of equation 11."""
         sequences = circle_sequences(graph, self.cls_token_id, self.sep_token_id, self.leader, self.positions)
-        x = self.embedding(sequences.token, sequences.position, sequences.segment)
+        x = self.embedding(sequences.token, sequences.position, sequences.segment, sequences.positions)
         view = x[sequences.leader]
         for number, intra in enumerate(self.layers):
             inter = self.inter[0 if self.inter_shared else number] if len(self.inter) else None
             x, view = self.call(number, self._block, intra, inter, x, sequences, number == len(self.layers) - 1)
-        pooled: Tensor = self.readout(self.pooled(view), sequences.document, sequences.document_ptr.numel() - 1)
+        pooled: Tensor = self.readout(self.pooled(view), sequences.document, sequences.document_segments)
         return pooled
 
     def _block(
@@ -135,10 +135,10 @@ class Socialformer(BertRanker):
         After the last block only the leaders are read, so only they are computed and ``x`` stays as it was.
         """
         if last:
-            low = intra.leaders(x, sequences.ptr, sequences.leader)
+            low = intra.leaders(x, sequences.segments, sequences.leader)
         else:
             x = intra.circles(x, sequences.segments, self.attention)
-            low = x[sequences.leader]
+            low = x.index_select(0, sequences.leader)  # whose gradient needs no sorting, as that of x[...] does
         if inter is None:
             return x, low
         updated, high = inter(low, sequences.document_segments, self.attention)

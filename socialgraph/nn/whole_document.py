@@ -155,14 +155,6 @@ class WholeDocument(HubRanker):
         """Keep all states again."""
         self.encoder.gradient_checkpointing_disable()
 
-    def compile_layers(self, **options: Any) -> None:
-        """Compile the encoder (``torch.compile``, dynamic shapes).
-
-        Args:
-            options: of ``torch.compile``.
-        """
-        self.encoder.compile(**{"dynamic": True, **options})
-
 
 def encoder_config(where: str, values: dict[str, Any]) -> Any:
     """Return the config of an encoder of transformers from what a config.json says.

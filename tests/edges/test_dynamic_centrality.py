@@ -1,9 +1,11 @@
 """Dynamic centrality against its rule written out with transformers' own attention maps."""
 
+from pathlib import Path
+
 import pytest
 import reference
 import torch
-from conftest import pair_inputs
+from conftest import pair_inputs, write_tiny_bert
 from torch_geometric.data import Batch
 from transformers import BertModel
 
@@ -90,8 +92,31 @@ def test_bfloat16_is_taken_where_the_hardware_has_it(tiny_bert, monkeypatch, has
     pattern = DynamicCentrality(tiny_bert[0], bf16="auto")
     assert f"bf16={has}" in repr(pattern)
     assert "bf16=False" in repr(pattern.to("meta"))  # of which nothing is known
-    with pytest.raises(OptionError, match="bf16 must be True, False or 'auto', got 1"):
+    with pytest.raises(OptionError, match="bf16 must be True, False, 'auto' or None, got 1"):
         DynamicCentrality(tiny_bert[0], bf16=1)
+
+
+def test_by_default_a_cpu_reads_in_float32(tiny_bert, monkeypatch):
+    monkeypatch.setattr("torch.cpu.get_capabilities", lambda: {"avx512_bf16": True})
+    assert not DynamicCentrality(tiny_bert[0]).bf16
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_by_default_a_gpu_reads_in_bfloat16(tiny_bert):
+    assert DynamicCentrality(tiny_bert[0]).to("cuda").bf16
+    assert not DynamicCentrality(tiny_bert[0], bf16=False).to("cuda").bf16
+
+
+def test_a_gpu_reads_as_bert_does(tiny_bert, monkeypatch):
+    pytest.importorskip("triton", reason="needs Triton: pip install 'socialgraph-ir[triton]'")
+    write_tiny_bert(Path(tiny_bert[0]), num_attention_heads=2)  # kernels take heads of 16 channels or more
+    pattern = DynamicCentrality(tiny_bert[0], bf16=False)
+    torch.manual_seed(2)
+    ids, inside = torch.randint(5, 200, (3, 40)), torch.arange(40) < torch.tensor([40, 7, 23])[:, None]
+    types = (torch.arange(40) > 5).long().expand(3, -1)
+    want = pattern.bert(input_ids=ids, attention_mask=inside.long(), token_type_ids=types).last_hidden_state
+    found = pattern.read_packed(ids, inside, types, torch.float32)
+    assert torch.allclose(found[inside], want[inside], atol=1e-3)  # gelu is by tanh
 
 
 def test_the_weighing_bert_does_not_learn(tiny_bert):

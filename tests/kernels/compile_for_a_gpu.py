@@ -10,7 +10,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from socialgraph.kernels import gpu
+from socialgraph.kernels import attention, gpu, passes
 
 TYPES = dict.fromkeys(("ptr", "key", "start", "edge_index", "friend_tie"), "*i64")
 TYPES |= dict.fromkeys(("kernel", "constant", "scale", "row", "u", "v"), "*fp64")
@@ -20,10 +20,25 @@ TILES = {"ROWS": gpu.ROWS, "COLUMNS": gpu.COLUMNS}
 CIRCLES = {"S": 3, "WORDS": 1, "TILE": gpu.TILE, "MEMBERS": gpu.MEMBERS, "LEADER_KEY": gpu.LEADER_KEY}
 
 
-def usage(kernel, warps, **constants):
+HALF = dict.fromkeys(("query", "key", "value", "out", "grad", "grad_query", "grad_key", "grad_value"), "*bf16")
+HALF |= dict.fromkeys(("x", "added", "grad_x", "grad_added"), "*bf16")
+HALF |= dict.fromkeys(("lse", "weight", "bias", "mean", "rstd", "sums"), "*fp32") | {"scale": "fp32", "eps": "fp32"}
+HALF |= dict.fromkeys(("words", "positions", "segments"), "*fp32")
+HALF |= dict.fromkeys(("query_ptr", "key_ptr", "token", "position", "segment"), "*i64") | {"dropout": "fp32"}
+HALF |= dict.fromkeys(("rows", "query_row", "key_row", "blocks", "heads", "seed", "columns", "vocabulary"), "i32")
+
+
+def usage(kernel, warps, types=TYPES, **constants):
     """Return the registers of a thread and the bytes of its stack, which spilled registers lie on."""
-    signature = {name: TYPES.get(name, "constexpr") for name in kernel.arg_names}
-    source = ASTSource(kernel, signature, {(kernel.arg_names.index(name),): x for name, x in constants.items()})
+    signature = {name: "constexpr" if name in constants else types[name] for name in kernel.arg_names}
+    aligned = {  # as PyTorch's tensors and the rows of their heads lie; it decides how wide memory is read
+        (place,): [["tt.divisibility", 16]]
+        for place, name in enumerate(kernel.arg_names)
+        if signature[name].startswith("*") or name.endswith("_row")
+    }
+    source = ASTSource(
+        kernel, signature, {(kernel.arg_names.index(name),): x for name, x in constants.items()}, aligned
+    )
     code = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": warps}).asm["cubin"]
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         Path(file.name).write_bytes(code)
@@ -41,4 +56,13 @@ if __name__ == "__main__":
         "node-level": usage(gpu.circles_kernel, gpu.WARPS, NODE_LEVEL=True, BY_WEIGHT=True, **CIRCLES),
         "the first": usage(gpu.circles_kernel, gpu.WARPS, NODE_LEVEL=False, BY_WEIGHT=False, **CIRCLES),
     }
+    for name, tiles in (("attention", attention.FORWARD), ("attention_backward", attention.BACKWARD)):
+        tile = dict(zip("MN", tiles, strict=False)) | {"D": 64}
+        found[name] = usage(getattr(attention, f"{name}_kernel"), tiles[2], HALF, **tile)
+    for dropout in (False, True):
+        row = {"COLUMNS": 768, "BLOCK": 1024, "DROPOUT": dropout}
+        for name in ("add_norm", "add_norm_backward"):
+            found[f"{name}, dropout {dropout}"] = usage(getattr(passes, f"{name}_kernel"), 4, HALF, **row)
+    found["embed"] = usage(passes.embed_kernel, 4, HALF, COLUMNS=768, BLOCK=1024)
+    found["gelu_backward"] = usage(passes.gelu_backward_kernel, 4, HALF, ROWS=passes.TILE[0], COLUMNS=passes.TILE[1])
     print(json.dumps(found))

@@ -53,26 +53,6 @@ def test_the_card_of_a_model_alone_says_what_it_lacks(tiny_bert, tmp_path):
     assert "`socialgraph.Ranker`" in card
 
 
-@pytest.mark.parametrize("kind", [Socialformer, PARADE])
-def test_compiled_layers_compute_the_same_without_a_graph_break(tiny_bert, kind):
-    graphs = []
-
-    def backend(module, _):  # what torch.compile found, run as it is
-        graphs.append(module)
-        return module.forward
-
-    torch._dynamo.reset()
-    model = kind.from_backbone(tiny_bert[0], dropout=0.0)
-    plain = [model(document_batch(lengths=lengths)) for lengths in ((90, 30, 61), (40, 88, 5))]
-    gradient = torch.autograd.grad(plain[0].sum(), model.layers[2].query.weight)
-    model.compile_layers(backend=backend)  # fullgraph: a break would raise
-    for lengths, want in zip(((90, 30, 61), (40, 88, 5)), plain, strict=True):
-        torch.testing.assert_close(model(document_batch(lengths=lengths)), want)
-    assert len(graphs) == 2, "one for the layers in the middle, one for the last; other lengths compile nothing new"
-    compiled = torch.autograd.grad(model(document_batch(lengths=(90, 30, 61))).sum(), model.layers[2].query.weight)
-    torch.testing.assert_close(compiled, gradient)
-
-
 def test_a_saved_model_with_other_keys_is_refused(tiny_bert, tmp_path):
     PARADE.from_backbone(tiny_bert[0]).save_pretrained(tmp_path / "saved")
     weights = load_file(tmp_path / "saved" / "model.safetensors")
