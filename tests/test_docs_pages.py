@@ -93,6 +93,8 @@ def searched(options: list[str]) -> list[str]:
 def compare(command: str, budget: list[str], unused: str = "window=") -> str:
     """Do what a command of experiments/compare.py does, without the option that no row uses; return the table."""
     less = [one for one in budget if not one.startswith(unused)]
+    if unused == "window=":  # the readings take a sentence encoder, of the same word pieces
+        less += [f"sentence_{one.removeprefix('model.')}" for one in budget if one.startswith("model.backbone=")]
     call("compare", *arguments(command, "compare.py"), "measures=[RR@10]", *less)
     (table,) = Path().rglob("table.md")
     return table.read_text()
