@@ -56,7 +56,7 @@ $(VENV)/.run: $(VENV)/.venv pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/.test: $(VENV)/.venv pyproject.toml constraints.txt
-	$(BIN)/pip install -q -c constraints.txt -e '.[offline,partitions,inspect,data,hub,pyterrier,docs,dev]'
+	$(BIN)/pip install -q -c constraints.txt -e '.[offline,partitions,data,hub,pyterrier,docs,dev]'
 	touch $@
 
 # PyTorch is the one of constraints.txt unless you say otherwise: its lower bound has no small build for CPUs
@@ -67,7 +67,7 @@ $(VENV)-lowest/.test: pyproject.toml constraints.txt
 	grep -oE '"[A-Za-z0-9-]+>=[0-9.]+"' pyproject.toml | tr -d '"' | sed 's/>=/==/' | grep -vE '^(torch|setuptools)==' \
 	  > $(VENV)-lowest/lowest.txt
 	echo "torch==$(TORCH)" >> $(VENV)-lowest/lowest.txt
-	$(VENV)-lowest/bin/pip install -q -c $(VENV)-lowest/lowest.txt -e '.[offline,partitions,inspect,data,hub,pyterrier,dev]'
+	$(VENV)-lowest/bin/pip install -q -c $(VENV)-lowest/lowest.txt -e '.[offline,partitions,data,hub,pyterrier,dev]'
 	touch $@
 
 # torch-scatter comes as source and is built against the installed torch; the wheel is kept for the next time, by

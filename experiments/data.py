@@ -9,8 +9,7 @@ import argparse
 import logging
 from pathlib import Path
 
-from lab.command import begin, loading, logged
-from lab.mistakes import one_line_errors
+from lab.command import begin, loading, logged, one_line_errors
 
 begin()
 

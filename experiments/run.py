@@ -1,4 +1,4 @@
-"""The main job: a few systems, each alone and with BM25, first without any training, then fine-tuned; one table.
+"""Rows of a table, each trained and ranked on the same budget.
 
 python experiments/run.py --help explains the options.
 """
@@ -12,41 +12,40 @@ STARTED = time.perf_counter()
 begin()
 
 from hydra.core.hydra_config import HydraConfig
+from lab.typed import spelled_out
 from omegaconf import DictConfig, OmegaConf
 
 
-@command("run")
+@command("run", spelled_out)
 def main(config: DictConfig) -> None:
-    """Rank with every row as it is, then train and rank again; what is finished in the folder is not done again."""
-    from lab.comparison import Comparison
-    from lab.execute import check_all, execute_all, find_training, learns, log, not_finished
-    from lab.files import write_text
-    from lab.plan import Row, composed, named_run, typed_for_rows
+    """Execute the rows that are not finished, and write the table of those that are."""
+    from lab.execute import check_rows, log, run_rows
     from lab.plots import draw_graph
-    from lab.report import lines_of, write_table
+    from lab.report import Comparison, check_columns, lines_of, write_table
+    from lab.results import Results, write_text
+    from lab.rows import check_used, results_folder, rows, runs_of
 
-    from socialgraph.data.files import file_name
     from socialgraph.ranking import processes
 
-    folder = processes.from_first(Path(HydraConfig.get().runtime.output_dir))
-    write_text(folder / "config.yaml", OmegaConf.to_yaml(config, resolve=True))
-    chosen = HydraConfig.get().runtime.choices  # what is typed comes later, and counts
-    typed = [f"edges={chosen.edges}", f"trainer={chosen.trainer}", *typed_for_rows(config)]
-    untrained, trained = [], []
-    for name, *options in {row.split()[0]: row.split() for row in config.rows}.values():
-        learned = composed([*typed, f"recipe={name}", *options], name)
-        as_it_is = composed([*typed, f"recipe={name}", *options, "trainer.groups=0"], name)
-        places = {"folder": folder / "runs", "weights": folder / ".weights" / file_name(name)}
-        runs = [named_run(Row(name), as_it_is, **places, kind="untrained")]
-        runs += [named_run(Row(name), learned, **places, keep_model=True)] if learns(learned) else []
-        untrained.append(runs[0])
-        trained.append(runs[-1])
-    check_all([*untrained, *trained])
-    find_training(not_finished(trained))
-    for runs in (untrained, trained) if trained != untrained else (untrained,):
-        execute_all(runs)
-        write_table(Comparison(config, lines_of(runs, untrained)), runs[0].config, folder, "table")
-    draw_graph(trained[-1], folder / "graph.png")
+    output = processes.from_first(Path(HydraConfig.get().runtime.output_dir))
+    folder = output if config.results is None else results_folder(config)
+    place = folder / "runs" if config.results is None else folder
+    wanted, known = rows(config)
+    finished = Results(place).rows()
+    shown = [row for row in known if row in wanted or row.name in finished]
+    untrained, runs = runs_of(config, [*shown, *(row for row in wanted if row not in known)], place)
+    check_used([run for run in runs if run.row in wanted])
+    check_columns(config)
+    check_rows([run for run in [*untrained, *runs] if run.row in wanted])
+    write_text(output / "config.yaml", OmegaConf.to_yaml(config, resolve=True))
+    for some in [untrained, runs] if untrained != runs and untrained else [runs]:
+        asked = [run for run in some if run.row in wanted]
+        run_rows([asked[-1], *asked[:-1]])  # the last row is often the user's own: a mistake there shows at once
+        write_table(Comparison(config, lines_of(some, untrained)), asked[0].config, folder, config.table.name)
+    if config.results is None:
+        draw_graph(runs[-1].config, folder / "graph.png")
+    if config.pack:
+        Results(place).pack()
     log.info("done in %.0f s; everything is in %s", time.perf_counter() - STARTED, folder)
 
 

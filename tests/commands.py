@@ -1,15 +1,13 @@
 """The commands of experiments/, called in this process, and a small collection and BERT for them."""
 
 import importlib
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 
 import lab  # noqa: F401  it tells Hydra where the recipes are
 from conftest import write_tiny_bert
 from hydra import compose, initialize_config_dir
-from hydra._internal.hydra import Hydra
-from hydra._internal.utils import create_config_search_path
-from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import OmegaConf
 from tales import write_collection
@@ -26,14 +24,9 @@ def configured(command, *typed):
 
 
 @contextmanager
-def configuration(config_dir=None):
-    """Let Hydra find the configuration of experiments/, and of a folder of one's own as ``--config-dir`` does."""
+def configuration():
+    """Let Hydra find the configuration of experiments/."""
     with initialize_config_dir(str(EXPERIMENTS / "conf"), version_base="1.3"):
-        if config_dir is not None:
-            places = create_config_search_path(str(EXPERIMENTS / "conf"))
-            places.prepend("command-line", Path(config_dir).resolve().as_uri(), "schema")
-            GlobalHydra.instance().clear()
-            Hydra.create_main_hydra2("app", places)
         yield
 
 
@@ -43,10 +36,13 @@ def composed_from(*typed, name="config"):
         return compose(name, list(typed))
 
 
-def call(command, *typed, config_dir=None):
-    """Do what ``python experiments/<command>.py`` does."""
-    with configuration(config_dir):
-        importlib.import_module(command).main(configured(command, *typed))
+def call(command, *typed):
+    """Do what ``python experiments/<command>.py`` does; folders that it makes go to the working folder."""
+    before, sys.argv = sys.argv, [str(EXPERIMENTS / f"{command}.py"), *typed]
+    try:
+        importlib.import_module(command).main()
+    finally:
+        sys.argv = before
 
 
 def times(folder):
@@ -68,7 +64,6 @@ def write_tales(folder):
 def typed_for_tales(folder):
     """Return what a user types to rank it."""
     return [
-        "data=folder", f"data.path={folder}", "data.label=tales", f"model.backbone={folder / 'bert'}",
-        f"sentence_backbone={folder / 'bert'}", "window=32", "trainer.groups=1", "trainer.negatives=1",
-        "trainer.bf16=false",
+        "data=folder", f"data.path={folder}", "data.label=tales", f"model.backbone={folder / 'bert'}", "window=32",
+        "trainer.groups=1", "trainer.negatives=1", "trainer.bf16=false",
     ]  # fmt: skip

@@ -23,7 +23,7 @@ from socialgraph.data.graph import connect, document_graph, gather, weigh
 from socialgraph.edges import DynamicDistance, SocialEdges, StaticCentrality, StaticDistance, draw_key
 from socialgraph.partition import EdgeCircles, Windows
 
-pytest_plugins = ["studies", "workshop", "training_task"]  # fixtures for the tests of experiments/, and of training
+pytest_plugins = ["workshop", "training_task"]  # fixtures for the tests of experiments/, and of training
 
 _BEFORE = {name: os.environ.get(name) for name in ("PYTHONPATH", "TQDM_LEAVE", "TQDM_DISABLE")}
 

@@ -1,18 +1,16 @@
-"""experiments/compare.py: options with several values, runs that are executed once, circles beside measures."""
+"""experiments/compare.py: options with several values, runs that are executed once, two levels that train nothing."""
 
-import json
+import csv
 from pathlib import Path
+from statistics import fmean
 
 import pytest
-from commands import configuration, configured, times
+from commands import configured, times
 from hydra import compose
 from hydra.utils import instantiate
-from lab.comparison import Comparison, Line
 from lab.levels.runs import level_runs
-from lab.overrides import as_option
-from lab.plots import apart
-from lab.product import product_rows
-from lab.report import Report
+from lab.rows import baseline_of, product_rows
+from lab.typed import varied_as_one
 from workshop import MY_MODULE, compare, table
 
 from socialgraph import recipes
@@ -20,65 +18,30 @@ from socialgraph.recipes.build import build
 from socialgraph.recipes.compose import compose_recipe, taken
 
 
-def test_partitions_side_by_side_once(workshop, caplog):
-    caplog.set_level("INFO")
-    typed = ["partition=edge,node,my_module.Pairs", *workshop]
+def test_partitions_side_by_side_once(workshop, capsys):
+    typed = ["partition=edge,my_module.Pairs", *workshop]
     folder = compare(*typed)
     first = times(folder)
-    rows = ("edge", "node", "my_module.Pairs")
-    assert set(first) == {f"partition={row}.0.{end}" for row in rows for end in ("json", "run.gz")}
-    edge, node, pairs = table(folder)
-    assert [line["partition"] for line in (edge, node, pairs)] == list(rows)
-    # the statistics are those of the class: one circle, of the first two of 48 nodes
-    assert [float(pairs[f"median {name}"]) for name in ("circles", "circle_size_mean", "overlap")] == [1, 2, 1]
-    assert float(pairs["median nodes_kept"]) == float(pairs["median reach_mean"]) == pytest.approx(2 / 48)
-    assert float(edge["median circles"]) == 4  # size.compared_circles
-    assert float(node["median overlap"]) == 1  # nodes are not shared
-    assert edge["median density"] == node["median density"] == pairs["median density"]  # the same graphs
+    assert set(first) == {
+        f"partition={row}.0.{end}" for row in ("edge", "my_module.Pairs") for end in ("json", "run.gz")
+    }
+    edge, pairs = table(folder)
+    assert [line["partition"] for line in (edge, pairs)] == ["edge", "my_module.Pairs"]
     assert edge["p of RR@10"] == ""  # the baseline: the first
-    values = json.loads((folder / "partition=edge.0.json").read_text())
-    assert float(edge["nDCG@10"]) == pytest.approx(sum(values["measures"]["nDCG@10"].values()) / 7)
-    assert len(values["statistics"]["circles"]) == 5
-    for line in (edge, node, pairs):
-        assert 0 <= float(line["RR@10"]) <= 1
-        assert all(float(line[cost]) > 0 for cost in ("s / document", "Graph (s)", "Training (s)"))
-    text = (folder / "table.md").read_text()
-    assert text.startswith("| partition | circles | size | nodes kept | edges kept | overlap | reach | query kept | ")
-    assert "differs from edge in RR@10 or nDCG@10 (paired t-test" in text
-    assert (folder / "quality-and-cost.png").read_bytes().startswith(b"\x89PNG")
+    assert all(float(line[cost]) > 0 for line in (edge, pairs) for cost in ("s / document", "Training (s)"))
+    assert "differs from edge in RR@10 or nDCG@10 (paired t-test" in (folder / "table.md").read_text()
 
     # nothing again, whatever the others are tested against
-    compare(*typed, "baseline=node")
+    compare(*typed, "baseline=my_module.Pairs")
     assert times(folder) == first
-    assert [line["p of RR@10"] == "" for line in table(folder)] == [False, True, False]
+    assert [line["p of RR@10"] == "" for line in table(folder)] == [False, True]
 
     # a class that was edited is another row, and only it
-    (Path("my_module.py")).write_text(MY_MODULE + "\n# edited\n")
-    caplog.clear()
+    Path("my_module.py").write_text(MY_MODULE + "\n# edited\n")
+    capsys.readouterr()
     compare(*typed)
-    assert "partition=my_module.Pairs.0: changed: sources.my_module.Pairs was " in caplog.text
+    assert "partition=my_module.Pairs.0: changed: sources.my_module.Pairs was " in capsys.readouterr().out
     assert [name for name, time in times(folder).items() if first[name] != time and "Pairs" not in name] == []
-
-
-def test_edges_and_options_are_axes_too(workshop):
-    folder = compare("edges=my_module.Everybody", "edges.sparsity=0.6,0.9", "seeds=[0,1]", *workshop)
-    lines = table(folder)
-    assert [(line["edges"], line["edges.sparsity"]) for line in lines] == [
-        ("my_module.Everybody", "0.6"), ("my_module.Everybody", "0.9"),
-    ]  # fmt: skip
-    for line in lines:
-        assert float(line["median density"]) == pytest.approx(1 - float(line["edges.sparsity"]), abs=0.05)
-        assert float(line["sd of RR@10"]) >= 0
-    assert len(times(folder)) == 2 * 2 * 2
-    assert " ± " in (folder / "table.md").read_text()
-    (line,) = table(compare("edges=my_module.Chain", "name=chain", *workshop))
-    assert float(line["median degree_mean"]) == pytest.approx(2 * 47 / 48)
-
-
-def test_sentences_bring_their_own_edges(hydra):
-    config = compose("config", ["partition=sentences"])
-    assert config.edges._target_ == "socialgraph.edges.ReadingOrder"
-    assert compose("config", ["partition=sentences", "edges=social"]).edges._target_ == "socialgraph.edges.SocialEdges"
 
 
 def shelf(group):
@@ -102,34 +65,28 @@ def test_every_partition_takes_what_a_comparison_gives(hydra, name, caplog):
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
-        ("partition=xyz", "no partition is called 'xyz'; there are: beside-windows, edge, "),
-        ("edges=socal,random", "no edges are called 'socal'; did you mean social?"),
-        ("recipe=bigbrd,qds", "no recipe is called 'bigbrd'; did you mean bigbird?"),
+        ("partition=xyz", "Could not find 'partition/xyz' Available options in 'partition': beside-windows edge "),
         ("partition=my_modul.Pairs", "partition=my_modul.Pairs: No module named 'my_modul'; is it in this folder"),
-        ("partition=my_module.Pair", "partition=my_module.Pair: my_module has no Pair; did you mean Pairs?"),
-        (
-            "partition=my_module.OneCircle",
-            r"OneCircle\(k=\d+\) breaks the law .* on the graph 'batch of unequal documents': ",
-        ),
         ("partition=my_module.Everybody", "partition=my_module.Everybody: Everybody is no subclass of socialg"),
         ("edges=my_module.a_function", "edges=my_module.a_function: a_function is no subclass of socialgr"),
-        ("seed=0,1", r"seeds are averaged, not compared: write seeds=\[0,1,2\]"),
-        ("baseline=edge,node", r"baseline is the same for all rows; a list is written baseline=\[...\]"),
+        ("seed=0,1", "seed is the same for all rows; seeds are averaged, seeds="),
         ("partition.k=2,4,2", "partition.k=2 is compared with itself: type it once"),
         ("beside=['partition=node']", "node is compared with itself: type it once"),
         ("baseline=nod", "baseline=nod is not among what is compared: edge; node; random"),
-        ("partition.kk=1,2", r"partition.kk=1: no option is called partition.kk; did you mean partition.k\?"),
+        ("partition.kk=1,2", "partition.kk=1: Could not override 'partition.kk'."),
     ],
 )
-def test_mistakes(workshop, typed, message):
-    with pytest.raises(SystemExit, match="^error: " + message):
+def test_mistakes(workshop, typed, message, capsys):
+    with pytest.raises(SystemExit):
         compare(typed, *workshop)
+    assert message in capsys.readouterr().err
 
 
 def test_what_is_typed_with_commas_is_varied(hydra):
     typed = ["partition=edge", "partition.k=2,4", "data.depth=5", "--cfg", "job", "seeds=[0,1]"]
-    *others, varied = as_option(typed)
+    *others, varied = varied_as_one(typed)
     assert others == ["data.depth=5", "--cfg", "job", "seeds=[0,1]"]
+    assert varied_as_one(["-m", *typed]) == ["-m", *typed]  # a job for each value
     options = list(configured("compare", varied).varied)
     assert options == ["partition=edge", "partition.k=2,4"]
     rows = product_rows(options, [])
@@ -138,9 +95,22 @@ def test_what_is_typed_with_commas_is_varied(hydra):
     assert rows[0].name == "partition=edge,partition.k=2"
 
 
+@pytest.mark.parametrize(
+    ("named", "label"),
+    [
+        (None, "edge, partition.k=2"),
+        (["windows", None], "windows, partition.k=null"),
+        (["edge", 4], "edge, partition.k=4"),
+        ([0.5], "random, edges.sparsity=0.5"),
+    ],
+)
+def test_a_baseline_is_named_by_its_values(hydra, named, label):
+    beside = ["partition=windows partition.k=null", "partition=random edges.sparsity=0.5"]
+    assert baseline_of(product_rows(["partition=edge,windows", "partition.k=2,4"], beside), named).label == label
+
+
 def test_what_trains_nothing_reads_as_much_as_a_ranker(hydra):
-    config = configured("compare", "data.label=x")
-    wanted = compose_recipe("socialformer-edge")
+    config, wanted = configured("compare", "data.label=x"), compose_recipe("socialformer-edge")
     for level, same in (("evidence", True), ("reading", True), ("training", False)):
         (run,) = level_runs(config, level, product_rows(["partition=edge"], []), Path("x"))
         found = {key: run.config.recipe[key] for key in ("document_length", "circles", "edges")}
@@ -148,35 +118,70 @@ def test_what_trains_nothing_reads_as_much_as_a_ranker(hydra):
 
 
 @pytest.mark.parametrize("level", ["evidence", "training"])
-def test_a_partition_with_a_number_of_its_own_gets_as_many_circles_as_the_others(level, tmp_path):
-    (tmp_path / "partition").mkdir()
-    (tmp_path / "partition" / "mine.yaml").write_text("_target_: socialgraph.partition.NodeCircles\nk: 3\n")
+def test_all_partitions_get_as_many_circles(hydra, level):
     for typed, expected in (((), None), (("k=5",), 5), (("partition.k=6",), 6)):
-        with configuration(tmp_path):
-            config = configured("compare", "data.label=x", *typed)
-            runs = level_runs(config, level, product_rows(["partition=edge,mine"], []), Path("x"))
-        edge, mine = (run.config.recipe.circles.k for run in runs)
-        assert edge == mine != 3
-        assert expected in (None, mine)
+        config = configured("compare", "data.label=x", *typed)
+        runs = level_runs(config, level, product_rows(["partition=edge,windows"], []), Path("x"))
+        edge, windows = (run.config.recipe.circles.k for run in runs)
+        assert edge == windows
+        assert expected in (None, windows)
 
 
-def test_circles_and_costs_in_a_table(hydra):
-    config = configured("compare", "data.label=x", "measures=[RR@10]")
+def lines(folder, level):
+    with open(folder / level / "table.csv", newline="") as file:
+        return {line["partition"]: line for line in csv.DictReader(file)}
 
-    def run(*values, circles=(4.0, 6.0, None)):
-        return {
-            "parameters": 5_000_000, "training_seconds": 60.0, "seconds_per_document": 0.5,
-            "graph_seconds_per_document": 0.125, "peak_memory_bytes": None, "statistics": {"circles": list(circles)},
-            "measures": {"RR@10": {f"q{i}": v for i, v in enumerate(values)}},
-        }  # fmt: skip
 
-    runs = [[run(0.1, 0.2, 0.3, 0.2), run(0.3, 0.2, 0.1, 0.2)],
-            [run(0.9, 0.9, 0.8, 0.8), run(0.9, 0.9, 1.0, 0.8, circles=(7.0,))]]  # fmt: skip
-    rows = product_rows(["model.inter_circle=true,false"], [])
-    comparison = Comparison(config, [Line(*one) for one in zip(rows, runs, strict=True)], to=rows[0].name)
-    first, second = Report(comparison).markdown().splitlines()[2:4]
-    assert first.startswith("| True | 5 | ")  # median of 4, 6, 4, 6
-    assert second.startswith("| False | 6 | ")  # median of 4, 6, 7
-    assert second.endswith("| 0.8750 ± 0.0354 † | 5.0 | 60 | 0.5000 | 0.1250 | - |")  # means of the seeds: 0.85, 0.9
-    assert apart([0.2, 0.5, 0.5, 0.5]) == pytest.approx([0.2, 0.445, 0.5, 0.555])
-    assert apart([0.99, 0.99]) == pytest.approx([0.945, 1.0])
+def test_two_levels_on_a_collection_with_evidence(tmp_path, tiny_bert, monkeypatch, capsys):
+    """Documents of 30 to 170 word pieces; a question is three of them, and its evidence is where they stand."""
+    monkeypatch.chdir(tmp_path)
+    write_evidence(tmp_path / "wtq")
+    typed = [
+        "data=wtq", f"data.root={tmp_path}", f"sentence_backbone={tiny_bert[0]}", f"model.backbone={tiny_bert[0]}",
+        "document_length=200", "trainer.bf16=false", "data.depth=8", "partition.max_size=8",
+    ]  # fmt: skip
+    compare("partition=edge,random,windows", *typed, "level=[evidence,reading]")
+    folder = tmp_path / "experiments/results/wtq/test_bal/compare"
+    evidence, reading = lines(folder, "evidence"), lines(folder, "reading")
+    assert list(evidence) == list(reading) == ["edge", "random", "windows"]
+    windows = evidence["windows"]
+    # the first eight windows of eight words: the answers, of three words, begin at 55, 67, 79 and 91
+    assert float(windows["best circle"]) == pytest.approx((2 / 3 + 0 + 0 + 0) / 4)  # at 55, 56 and 57
+    assert float(windows["best two"]) == pytest.approx(1 / 4)
+    assert float(windows["lift"]) == pytest.approx(fmean([1 - 64 / 110, -64 / 130, -64 / 150, -64 / 170]))
+    assert evidence["edge"]["p of lift"] == evidence["edge"]["Δ lift (95 %)"] == ""
+    assert float(windows["Δ lift (95 %)"]) == pytest.approx(float(windows["lift"]) - float(evidence["edge"]["lift"]))
+    assert [int(float(line["Cache misses"])) > 0 for line in reading.values()] == [True] * 3
+    text = capsys.readouterr().out
+    assert f"A random order of the candidates has RR@10 {sum(1 / k for k in range(1, 9)) / 8:.4f}" in text
+    for name in ("encoder mean", "encoder max", "reader mean", "reader max"):
+        assert 1 / 8 <= float(reading["edge"][f"RR@10 {name}"]) <= 1
+    alone = [*typed, "level=[reading]", "levels.reading.readers=[reader]", "name=alone"]
+    compare("partition=edge,random", *alone)
+    for row, line in lines(folder.parent / "alone", "reading").items():
+        assert line["RR@10 reader mean"] == reading[row]["RR@10 reader mean"]
+        assert float(line["Cache misses"]) == 0
+        assert not any("encoder" in heading for heading in line)
+    with pytest.raises(SystemExit):
+        compare("partition=edge,random", *alone, "levels.reading.measures=[RR@10 encoder max]")
+    assert "but levels.reading.readers=['reader']" in capsys.readouterr().err
+
+
+def write_evidence(folder):
+    """Write a collection in wtq's form."""
+    animals = ["otter", "heron", "badger", "lynx", "newt", "raven", "stoat", "toad"]
+    folder.mkdir()
+    words = {animal: [f"w{(place * 23 + i * i) % 190}" for i in range(30 + 20 * place)] for place, animal in
+             enumerate(animals)}  # fmt: skip
+    texts = [f'{{"doc_id": "{animal}", "text": "{" ".join(some)}"}}\n' for animal, some in words.items()]
+    (folder / "corpus.jsonl").write_text("".join(texts))
+    evidence = ["qid\tdoc_id\tstart_tok\tend_tok"]
+    for split, part in {"train": animals[:3], "dev_bal": animals[3:5], "test_bal": animals[4:]}.items():
+        starts = {animal: 7 + 12 * animals.index(animal) for animal in part}
+        asked = {animal: " ".join(words[animal][start : start + 3]) for animal, start in starts.items()}
+        (folder / f"queries.{split}.tsv").write_text("".join(f"{split}-{a}\t{asked[a]}\n" for a in part))
+        (folder / f"qrels.{split}.txt").write_text("".join(f"{split}-{a} 0 {a} 1\n" for a in part))
+        ranked = (f"{split}-{a} Q0 {d} {i + 1} {9 - i} bm25\n" for a in part for i, d in enumerate(animals))
+        (folder / f"run.bm25.{split}.txt").write_text("".join(ranked))
+        evidence += [f"{split}-{a}\t{a}\t{start}\t{start + 3}" for a, start in starts.items()]
+    (folder / "evidence.tsv").write_text("\n".join(evidence) + "\n")

@@ -1,11 +1,11 @@
 """experiments/figures.py: a picture and its numbers from one command each."""
 
-import importlib
 import json
-import sys
+import re
 
 import pytest
-from lab.store import Store
+from commands import call
+from lab.results import Results
 from tales import write_collection
 
 from socialgraph.data import load_folder
@@ -32,12 +32,11 @@ def run(tmp_path, monkeypatch, capsys):
     """Return what runs a script as if it was typed, and returns what it prints."""
     monkeypatch.chdir(tmp_path)
 
-    def call(figure, *typed):
-        monkeypatch.setattr(sys, "argv", ["figures.py", figure.removeprefix("figure"), *typed])
-        importlib.import_module("figures").main()
+    def draw(figure, *typed):
+        call("figures", figure.replace("figure", "figure="), *typed)
         return capsys.readouterr().out
 
-    return call
+    return draw
 
 
 def drawn(folder, name):
@@ -47,19 +46,19 @@ def drawn(folder, name):
 
 
 def test_figure4(tales, tmp_path, run):
-    run("figure4", *tales, "~edges.patterns.dynamic_centrality", "--dpi", "40")
+    run("figure4", *tales, "~edges.patterns.dynamic_centrality", "dpi=40")
     numbers = drawn(tmp_path, "figure4")
     assert numbers["word_pieces"] == 40
     assert numbers["document"] in ("heron", "badger")  # the otter's tale is too short
     assert numbers["query_id"] == f"q-{numbers['document']}"
     assert "sparsity=0.9)" in numbers["edges"]
-    run("figure4", *tales, "~edges.patterns.dynamic_centrality", "--query", "a $fish", "--document", "otter")
+    run("figure4", *tales, "~edges.patterns.dynamic_centrality", "query='a $fish'", "document=otter")
     assert drawn(tmp_path, "figure4")["document"] == "otter"
 
 
 def test_figure5(tales, tmp_path, run):
     typed = [*tales, "~edges.patterns.dynamic_centrality", "partition.k=3", "partition.max_size=9"]
-    printed = run("figure5", *typed, "--sparsity", "0.9", "0.5", "--dpi", "40", "--output", "sizes.png")
+    printed = run("figure5", *typed, "sparsity=[0.9,0.5]", "dpi=40", "output=sizes.png")
     numbers = drawn(tmp_path, "sizes")
     assert set(numbers["documents"]) == {"heron", "badger"}
     assert numbers["partitions"]["node-level"] == "NodeCircles(k=3, max_size=9, keep='first')"
@@ -72,7 +71,7 @@ def test_figure5(tales, tmp_path, run):
     assert "edge-level     0.5: 9" in printed
 
 
-def test_figure6(tales, tmp_path, run):
+def test_figure6(tales, tmp_path, run, capsys):
     folder = tmp_path / "results" / "tales" / "test"
     folder.mkdir(parents=True)
     for name, line in (("queries.test.tsv", "q-mole\tmole\n"), ("qrels.test.txt", "q-mole 0 otter 0\n")):
@@ -89,45 +88,45 @@ def test_figure6(tales, tmp_path, run):
         results["q-mole"] = {"otter": 1.0}
         measures = {"RR@10": {query: 0.0 for query in results}}
         value = {"name": f"{row} $", "collection": name, "measures": measures, "config": {}}
-        Store(folder).write(f"{row}.{seed}", results, value)
+        Results(folder).write(f"{row}.{seed}", results, value)
 
     for row in ranks:
         write(row, 0, ranks[row])
     write("ours", 1, (2, 2, 2))
-    typed = [*tales, "--results", str(tmp_path / "results"), "--measure", "RR@100", "--bounds", "64"]
-    run("figure6", "data.splits.test=[test]", *typed, "--rows", "ours,theirs")
+    typed = [*tales, f"results={tmp_path / 'results'}", "bounds=[64]"]
+    run("figure6", *typed, "rows=[ours,theirs]")
     short, long = drawn(tmp_path, "figure6")["buckets"]
     assert short["queries"] == ["q-otter"]
     assert short["means"] == pytest.approx({"ours $": (1 + 1 / 2) / 2, "theirs $": 1 / 3})
     assert sorted(long["queries"]) == ["q-badger", "q-heron"]
     assert long["means"] == pytest.approx({"ours $": (3 / 4 + 1 / 2) / 2, "theirs $": 1 / 3})
 
-    with pytest.raises(SystemExit, match=r"error: there is no finished row 'strange' in .*; there is: ours, theirs"):
-        run("figure6", *typed, "--rows", "strange")
+    with pytest.raises(SystemExit):
+        run("figure6", *typed, "rows=[strange]")
+    assert re.search(r"error: there is no finished row 'strange' in .*; there is: ours", capsys.readouterr().err)
     write("old", 0, (1, 1, 1), "another")
-    with pytest.raises(SystemExit, match=r"old.0.run.gz is about another, and the collection is tales: run the table"):
-        run("figure6", *typed, "--rows", "old")
+    with pytest.raises(SystemExit):
+        run("figure6", *typed, "rows=[old]")
+    assert re.search(
+        r"old.0.run.gz is about another, and the collection is tales: run the table", capsys.readouterr().err
+    )
     write_run(folder / "theirs.0.run.gz", {}, "x")
-    with pytest.raises(SystemExit, match=r"theirs.0.run.gz is damaged or of another run: run the table again"):
-        run("figure6", *typed, "--rows", "theirs")
+    with pytest.raises(SystemExit):
+        run("figure6", *typed, "rows=[theirs]")
+    assert re.search(r"theirs.0.run.gz is damaged or of another run", capsys.readouterr().err)
 
 
-def test_refusals_take_one_line(tales, tmp_path, run):
-    with pytest.raises(SystemExit, match=r"^error: --query and --document come together: give both or none$"):
-        run("figure4", "--query", "only")
-    with pytest.raises(SystemExit, match=r"^error: no relevant document of tales, split test, has 4000"):
-        run("figure5", *tales, "document_length=4000", "~edges.patterns.dynamic_centrality")
-    with pytest.raises(SystemExit, match=r"^error: sparsity must lie between 0 and 1"):
-        run("figure5", *tales, "~edges.patterns.dynamic_centrality", "--sparsity", "1.5")
-    with pytest.raises(SystemExit, match=r"^error: --output must end in .png, .svg or .pdf, got x.gif"):
-        run("figure4", "document_length=-1", "--output", "x.gif")  # which only composing would find
-    with pytest.raises(SystemExit, match=r"^error: data.splits.test must be one split here, got dev, test$"):
-        run("figure6", *tales, "data.splits.test=[dev,test]")
-    with pytest.raises(SystemExit, match=r"^error: no option is called rows; there are: measures, (?!.*\brows\b)"):
-        run("figure6", "rows=ours")  # an option of run.py; figures.py has --rows
-
-
-def test_edges_without_patterns_are_refused(tales, run):
-    patterns = [f"~edges.{option}" for option in ("patterns", "weights", "sparsity")]
-    with pytest.raises(SystemExit, match=r"^error: edges: .* gives a BigBirdEdges, and no SocialEdges"):
-        run("figure5", *tales, "edges._target_=socialgraph.edges.BigBirdEdges", *patterns)
+@pytest.mark.parametrize(
+    ("figure", "typed", "message"),
+    [
+        ("figure4", ["query=only"], "query and document come together: give both or none"),
+        ("figure5", ["document_length=4000"], "no relevant document of tales, split test, has 4000"),
+        ("figure5", ["sparsity=[1.5]"], "sparsity must lie between 0 and 1"),
+        ("figure4", ["output=x.gif"], "output must end in .png, .svg or .pdf, got x.gif"),
+        ("figure7", [], "figure must be 4, 5 or 6, got 7"),
+    ],
+)
+def test_refusals_take_one_line(tales, run, figure, typed, message, capsys):
+    with pytest.raises(SystemExit):
+        run(figure, *tales, "~edges.patterns.dynamic_centrality", *typed)
+    assert message in capsys.readouterr().err

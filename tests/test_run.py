@@ -1,13 +1,15 @@
 """experiments/run.py as a user calls it."""
 
+import csv
 import json
 import shutil
 import sys
+import zipfile
 
 import children
 import pytest
 import torch
-from commands import EXPERIMENTS, WORDS, call, typed_for_tales, write_tales
+from commands import EXPERIMENTS, WORDS, call, times, typed_for_tales, write_tales
 from tales import write_collection
 from workshop import MY_MODULE
 
@@ -15,6 +17,14 @@ from socialgraph import Ranker
 from socialgraph.data import read_run
 from socialgraph.errors import CheckpointError
 from socialgraph.nn import Socialformer
+
+
+@pytest.fixture
+def tales(tmp_path, monkeypatch):
+    """Return what a user types: a folder of six documents; the working folder is beside it."""
+    monkeypatch.chdir(tmp_path)
+    write_tales(tmp_path / "tales")
+    return typed_for_tales(tmp_path / "tales")
 
 
 def test_ms_marco_formats_and_a_partition_of_ones_own(shared, tmp_path, monkeypatch):
@@ -32,16 +42,12 @@ def test_ms_marco_formats_and_a_partition_of_ones_own(shared, tmp_path, monkeypa
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     out, unused = tmp_path / "out", "my_module.Pairs takes no max_size, keep: left out"
-    assert (done.stdout + done.stderr).count(unused) == 1  # two rows build a model with it, and it is said once
-    assert (out / "run.log").read_text().count(unused) == 1
-    table = (out / "table.md").read_text()
-    assert rows_of(table) == ["BM25", "Sentence-MaxP", "KeyB-MaxP", "PARADE-max", "Socialformer-pairs"]
-    header = [cell.strip() for cell in table.splitlines()[0].split("|")[3:10]]
+    assert (done.stdout + done.stderr).count(unused) == 1  # two runs build a model with it, and it is said once
+    text = (out / "table.md").read_text()
+    assert rows_of(text) == ["BM25", "Sentence-MaxP", "KeyB-MaxP", "PARADE-max", "Socialformer-pairs"]
+    header = [cell.strip() for cell in text.splitlines()[0].split("|")[3:10]]
     assert header == ["RR@10 untrained", "+ BM25", "weight", "RR@10 trained", "+ BM25", "weight", "s / document"]
-    # the table stands on the screen twice, first without what is trained; the sentence encoder is never trained
-    assert done.stdout.count("| Model | Doc. length | RR@10 untrained | + BM25 | weight | s / document |") == 1
-    assert done.stdout.rstrip().find(table.splitlines()[-1]) > 0
-    lines = [[cell.strip() for cell in line.split("|")] for line in table.splitlines() if line.startswith("|")]
+    lines = [[cell.strip() for cell in line.split("|")] for line in text.splitlines() if line.startswith("|")]
     cells = {line[1]: line for line in lines}
     assert [cells[name][6:9] for name in ("Sentence-MaxP", "KeyB-MaxP")] == [["-", "-", "-"]] * 2
     assert [cells[name][2] for name in ("BM25", "Sentence-MaxP", "KeyB-MaxP")] == ["-", "120", "200"]
@@ -53,35 +59,31 @@ def test_ms_marco_formats_and_a_partition_of_ones_own(shared, tmp_path, monkeypa
         )
     }  # fmt: skip
     mine, first = rankings["socialformer.0.run.gz"], rankings["bm25-untrained.0.run.gz"]
-    assert len(mine) == 2
     assert {q: set(d) for q, d in mine.items()} == {q: set(d) for q, d in first.items()}
     assert all(len(set(scores.values())) > 1 for scores in mine.values())
     for name in ("config.yaml", "table.csv", "graph.png", "run.log"):
         assert (out / name).stat().st_size > 0, name
-    assert "DEBUG" not in (out / "run.log").read_text()
     saved = out / "runs" / "models" / "socialformer.0"
-    model = Socialformer.from_pretrained(saved)
+    model, start = Socialformer.from_pretrained(saved), Socialformer.from_backbone("minilm")
+    assert not torch.equal(model.score.weight, start.score.weight)
     with pytest.raises(CheckpointError, match=r"pass it, classes=\[Pairs\]"):
         Ranker.from_pretrained(saved)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "my_module", raising=False)  # another test's module of that name
     ranker = Ranker.from_pretrained(saved, classes=["my_module.Pairs"])
     assert len(ranker.rank("how do rivers flow", ["A river flows to the sea.", "Bread is baked."])) == 2
-    assert "1 group of a relevant document and 1 other," in (saved / "README.md").read_text()
-    start = Socialformer.from_backbone("minilm")
-    assert not torch.equal(model.score.weight, start.score.weight)
 
 
-def rows_of(table):
+def rows_of(text):
     """The first column of a table in Markdown."""
-    lines = [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("| ")]
+    lines = [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| ")]
     assert lines[0] == "Model"
     return lines[1:]
 
 
-def test_a_folder_of_ones_own_with_other_pieces(tmp_path):
+def test_a_folder_of_ones_own_with_other_pieces(tmp_path, monkeypatch):
     """data=folder without runs, query likelihood, node-level circles, random edges, checkpointing, nothing of dev."""
-    folder = tmp_path / "out"
+    monkeypatch.chdir(tmp_path)
     write_tales(tmp_path / "tales")
     texts, queries = ({word: text.format(word) for word in WORDS} for text in ("{0} w20 w41 " * 10, "{0} w20"))
     write_collection(tmp_path / "tales", texts, queries, train=WORDS[:2], dev=WORDS[2:4], test=WORDS[4:])
@@ -89,29 +91,127 @@ def test_a_folder_of_ones_own_with_other_pieces(tmp_path):
         "run", *typed_for_tales(tmp_path / "tales"), "data.retriever._target_=socialgraph.ranking.QueryLikelihood",
         "partition=node", "edges=random", "trainer.groups=2", "rows=[ql,parade-max,socialformer]", "document_length=64",
         "+trainer.arguments.gradient_checkpointing=true", "model.leader=cls", "data.queries.dev=0",
-        f"hydra.runtime.output_dir={folder}",
+        "hydra.run.dir=out",
     )  # fmt: skip
-    assert rows_of((folder / "table.md").read_text()) == ["QL", "PARADE-max", "Socialformer-node"]
-    value = json.loads((folder / "runs" / "socialformer.0.json").read_text())
+    text = (tmp_path / "out" / "table.md").read_text()
+    assert rows_of(text) == ["QL", "PARADE-max", "Socialformer-node"]
+    value = json.loads((tmp_path / "out" / "runs" / "socialformer.0.json").read_text())
     assert set(value["interpolated"]["measures"]["test"]["RR@10"]) == {"q-w4", "q-w5"}
     assert value["interpolated"]["weight"] == 0.5
-    assert "| + BM25 | RR@10 trained | + BM25 |" in (folder / "table.md").read_text()  # no weight was chosen
-    first = json.loads((folder / "runs" / "ql-untrained.0.json").read_text())
+    assert "weight" not in text.splitlines()[0]  # none was chosen
+    first = json.loads((tmp_path / "out" / "runs" / "ql-untrained.0.json").read_text())
     assert first["measures"]["RR@10"] == {"q-w4": 1.0, "q-w5": 1.0}
 
 
-def test_a_folder_with_test_alone_is_ranked_untrained(tmp_path, capsys):
-    tales, folder = tmp_path / "tales", tmp_path / "out"
-    write_tales(tales)
+def test_a_folder_with_test_alone_is_ranked_untrained(tales, tmp_path, capsys):
     for split in ("train", "dev"):
-        (tales / f"queries.{split}.tsv").unlink()
-        (tales / f"qrels.{split}.txt").unlink()
-    typed = ["run", *typed_for_tales(tales), "rows=[bm25,maxp]", "document_length=64", "data.queries.dev=0",
-             f"hydra.runtime.output_dir={folder}"]  # fmt: skip
-    with pytest.raises(SystemExit, match=r"^error: collection tales has no split 'train'; there are: test$"):
-        call(*typed)
-    assert not list(folder.glob("runs/*.json"))  # it is said before anything is ranked
+        (tmp_path / "tales" / f"queries.{split}.tsv").unlink()
+        (tmp_path / "tales" / f"qrels.{split}.txt").unlink()
+    typed = [*tales, "rows=[bm25,maxp]", "document_length=64", "data.queries.dev=0", "hydra.run.dir=out"]
+    with pytest.raises(SystemExit):
+        call("run", *typed, "untrained=false")
+    assert "error: collection tales has no split 'train'; there are: test\n" in capsys.readouterr().err
+    assert not list((tmp_path / "out").glob("runs/*.json"))  # it is said before anything is ranked
+    call("run", *typed, "trainer.groups=0")
+    assert rows_of((tmp_path / "out" / "table.md").read_text()) == ["BM25", "BERT-MaxP"]
+    assert capsys.readouterr().out.count("| Model ") == 1  # nothing is trained, so there is no second table
+
+
+def changed(before, after):
+    """Return the rows whose files were written since."""
+    return {name.split(".")[0] for name in after if before.get(name) != after[name]}
+
+
+def test_rows_are_run_once_and_again_if_something_changed(tales, tmp_path, capsys):
+    size = ["size.short=32", "size.long=48", "results=results"]
+    typed = ["table=table1", *tales, *size, "rows=[bm25,ql,parade,socialformer-node]"]
+    folder = tmp_path / "results" / "tales" / "test"
+    call("run", *typed)
+    rows, first = {"bm25", "ql", "parade", "socialformer-node"}, times(folder)
+    assert set(first) == {f"{row}.0.{end}" for row in rows for end in ("json", "run.gz")}
+    row = json.loads((folder / "parade.0.json").read_text())
+    assert row["config"]["recipe"]["document_length"] == 48
+    assert row["parameters"] > 1e4
+    assert row["seconds_per_document"] > 0
+    assert any("train_loss" in line for line in row["training"])
+    runs = {name: read_run(folder / f"{name}.0.run.gz") for name in rows}
+    for run in runs.values():  # every row ranks the same documents
+        assert {query: set(scores) for query, scores in run.items()} == {
+            query: set(scores) for query, scores in runs["bm25"].items()
+        }
+    check_table(folder, row)
+
+    # nothing again, whatever is told of the training
+    call("run", *typed, "+trainer.arguments.report_to=none", "+trainer.arguments.run_name=another")
+    assert times(folder) == first
+
+    # a changed option runs what depends on it, a damaged run is noticed, and nothing else runs again
+    run = folder / "ql.0.run.gz"
+    run.write_bytes(run.read_bytes()[:-9])
+    half = folder / "parade.0.json"
+    half.write_text(half.read_text()[:100])
     capsys.readouterr()
-    call(*typed, "trainer.groups=0")
-    assert rows_of((folder / "table.md").read_text()) == ["BM25", "BERT-MaxP"]
-    assert capsys.readouterr().out.count("| Model |") == 1  # nothing is trained, so there is no second table
+    call("run", *typed, "partition.max_size=16")
+    assert changed(first, times(folder)) == {"ql", "socialformer-node", "parade"}
+    printed = capsys.readouterr().out
+    assert "socialformer-node.0: changed: recipe.circles.max_size was 128, is 16; again" in printed
+    assert "ql.0.run.gz is damaged or of another run; again" in printed
+    again = json.loads(half.read_text())
+    assert (again["measures"], again["sha256"]) == (row["measures"], row["sha256"])  # the same seed, the same row
+
+    # the other table takes PARADE from here, and a folder can be kept as one file
+    second = times(folder)
+    call("run", "table=table2", *tales, *size[1:], "rows=[parade]")
+    assert times(folder) == second
+    assert "| PARADE " in (folder / "table2.md").read_text()
+    call("run", *typed, "partition.max_size=16", "pack=true")
+    assert not times(folder)
+    with zipfile.ZipFile(folder / "runs.zip") as archive:
+        assert set(archive.namelist()) == set(first)
+    call("run", *typed, "partition.max_size=16")
+    assert not times(folder)  # nothing again
+
+
+def check_table(folder, parade):
+    """The table of the rows above, in three formats."""
+    with open(folder / "table1.csv", newline="") as file:
+        lines = list(csv.DictReader(file))
+    assert [line["Row"] for line in lines] == ["bm25", "ql", "parade", "socialformer-node"]
+    bm25, ql, mine, social = lines
+    mean = sum(parade["measures"]["RR@100"].values()) / 3
+    assert float(mine["RR@100"]) == pytest.approx(mean)
+    assert float(mine["Δ RR@100 vs PARADE %"]) == 0
+    assert float(bm25["Δ RR@100 vs PARADE %"]) == pytest.approx(100 * (float(bm25["RR@100"]) - mean) / mean)
+    assert (bm25["Doc. length"], mine["Doc. length"], mine["Window"], ql["s / document"]) == ("", "48", "32", "")
+    assert [social[f"paper: {name}"] for name in ("MRR@100", "MRR@10", "nDCG@100", "nDCG@10")] == [
+        "0.4483", "0.4402", "0.5087", "0.6534",
+    ]  # fmt: skip
+    assert mine["p of RR@100"] == ""
+    assert 0 <= float(social["p of nDCG@10"]) <= 1
+    text = [line for line in (folder / "table1.md").read_text().splitlines() if line.startswith("|")]
+    assert {line.count("|") for line in text} == {17}
+    assert len(text) == 2 + 3 + 4  # header, groups, rows
+    tex = (folder / "table1.tex").read_text()
+    body = [line for line in tex.splitlines() if line.endswith(r"\\")]
+    assert {line.replace(r"\&", "").count("&") for line in body} == {15}
+    assert r"\textit{Passage-based models}" in tex
+    assert "%" not in tex.replace(r"\%", "").split("\n", 1)[1]
+
+
+def test_one_row_a_job(tales, tmp_path):
+    """Jobs of one command share a folder of results; the command without jobs makes the table of all."""
+    typed = ["table=table1", *tales, "size.long=48", "results=results"]
+    call("run", "-m", *typed, "rows=[bm25],[ql]")
+    folder = tmp_path / "results" / "tales" / "test"
+    before = times(folder)
+    assert {name.split(".")[0] for name in before} == {"bm25", "ql"}
+    call("run", *typed, "rows=[bm25,ql,parade]")
+    assert changed(before, times(folder)) == {"parade"}
+    labels = [one for one in rows_of((folder / "table1.md").read_text()) if "**" not in one]
+    assert labels == ["BM25", "QL", "PARADE"]
+
+
+def test_each_call_has_a_folder_of_its_own(tales, tmp_path):
+    for _ in range(2):
+        call("run", *tales[:3], "rows=[bm25]")
+    assert len(list((tmp_path / "outputs").glob("*/*/table.md"))) == 2

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 from commands import WORDS, typed_for_tales, write_tales
-from test_help import HELP
 
 ROOT = Path(__file__).parents[1]
 
@@ -121,9 +120,11 @@ def test_it_works_without_the_repository(installed, tmp_path):
 def test_its_experiments_explain_themselves(called, command, tmp_path):
     there = called(command, "--help")
     assert (there.returncode, there.stderr) == (0, "")
-    assert [word for word in HELP[f"{command}.py"] if word not in there.stdout] == []
+    words = ("partition: beside-windows, edge", "socialformer-edge", f"{command}.py partition=")
+    assert [word for word in words if word not in there.stdout] == []
     wrong = called(command, "sed=1")
-    assert (wrong.returncode, wrong.stderr) == (1, "error: no option is called sed; did you mean seed?\n")
+    assert wrong.returncode == 2
+    assert wrong.stderr.startswith("error: Could not override 'sed'.")
     assert not list(tmp_path.iterdir())
 
 
@@ -139,7 +140,9 @@ def test_its_experiments_write_where_they_are_called(called, installed, tmp_path
     assert ran.returncode == 0, ran.stderr[-2000:]
     assert (tmp_path / "out" / "table.md").read_text() in ran.stdout
     assert "| Socialformer-node | " in ran.stdout
-    compared = called("compare", *typed, "level=evidence", "partition=edge,node")
+    compared = called(
+        "compare", *(one for one in typed if "window=" not in one), "level=evidence", "partition=edge,node"
+    )
     assert compared.returncode == 0, compared.stderr[-2000:]
     table = (tmp_path / "experiments" / "results" / "tales" / "test" / "compare" / "evidence" / "table.md").read_text()
     assert [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("| ")][1:3] == ["edge", "node"]

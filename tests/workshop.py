@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from commands import call, configuration
-from lab.overrides import as_option
 from tales import write_collection
 
 MY_MODULE = '''
@@ -85,17 +84,18 @@ def workshop(tmp_path, tiny_bert, monkeypatch):
     return [
         "data=folder", f"data.path={folder}", "data.label=tales", f"model.backbone={tiny_bert[0]}", "window=16",
         "document_length=48", "trainer.groups=1", "trainer.negatives=1", "trainer.bf16=false",
-        "data.depth=5", "data.queries.test=null", "data.queries.dev=1", "partition.max_size=8", "sample=5",
+        "data.depth=5", "data.queries.test=null", "data.queries.dev=1", "partition.max_size=8",
     ]  # fmt: skip
 
 
 def compare(*typed):
-    """Call what the command calls; return the folder of results."""
-    call("compare", "level=training", *as_option(typed))
+    """Call what a user calls; return the folder of results."""
+    call("compare", *(() if any(one.startswith("level=") for one in typed) else ("level=[training]",)), *typed)
     (name,) = [one.split("=")[1] for one in typed if one.startswith("name=")] or ["compare"]
     return Path("experiments/results/tales/test") / name
 
 
 def table(folder):
+    """Return the lines of a table's CSV."""
     with open(folder / "table.csv", newline="") as file:
         return list(csv.DictReader(file))

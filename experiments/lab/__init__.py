@@ -1,22 +1,23 @@
-"""Everything that experiments/ does is a table of runs.
+"""What the commands of experiments/ share.
 
-A **row** is a line of a table: a recipe, with options as one would type them to run.py. A **run** is a row on one task
-(a collection, its queries and candidates) with one seed. It is finished or it is not; it is found by its identity, all
-that its result depends on; and it is locked by itself, so that several processes can take different runs of one folder.
-A **table** is some runs and declared columns. The commands differ in which runs they name, and in nothing else.
+A **row** is a line of a table: a recipe, with options as one would type them to run.py. A **run** is a row with a seed.
+A finished run is two files in the folder of its table, ``<row>.<seed>.run.gz`` and ``<row>.<seed>.json``; the JSON says
+what it depends on, so a run is finished or is executed again. Each run has a lock of its own: the same command in
+several shells takes different runs.
 
-A run passes through five files:
-
-    <command>.py -> plan: rows and runs, what one depends on
-                 -> execute: one after the other here, or elsewhere by a launcher of Hydra;
-                             a run is loaded (task), put together (recipe), trained, re-ranked, measured (outcome)
-                 -> store: finished runs (unfinished: what is there of the others, locks)
-                 -> report: columns, significance, Markdown, LaTeX, CSV
+    run.py, compare.py -> options: dataclasses, the schema of conf/
+                       -> rows: what a row's result depends on
+                       -> task: collection, queries, candidates
+                       -> execute: a row put together, trained, re-ranked and measured
+                       -> results: the files of finished runs
+                       -> report: a DataFrame; Markdown, LaTeX and CSV
 """
 
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.plugins import Plugins
 from hydra.plugins.search_path_plugin import SearchPathPlugin
+
+from lab.options import register
 
 
 class Recipes(SearchPathPlugin):
@@ -28,3 +29,4 @@ class Recipes(SearchPathPlugin):
 
 
 Plugins.instance().register(Recipes)
+register()

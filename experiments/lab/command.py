@@ -1,24 +1,28 @@
-"""What the commands share: how they begin, and what they log."""
+"""What the commands share: how they begin, how they end, and what they log."""
 
 from __future__ import annotations
 
 import functools
+import logging
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import hydra
+from hydra.errors import HydraException
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
-from lab.mistakes import not_begun, one_line_errors, shown_error
-from lab.options.commands import check_command
-from lab.options.help import register_help
-from lab.overrides import spelled_out
-from socialgraph.errors import no_scripting_warning, nobody_reads
+from socialgraph.errors import OptionError, SocialgraphError, no_scripting_warning, nobody_reads, shown
 
-CONF = Path(__file__).resolve().parents[1] / "conf"
+EXPERIMENTS = Path(__file__).resolve().parents[1]
+CONF = EXPERIMENTS / "conf"
+
+OmegaConf.register_new_resolver("experiments", lambda: str(EXPERIMENTS), replace=True)
 
 
 def begin() -> None:
@@ -30,7 +34,7 @@ def begin() -> None:
         sys.argv += ["hydra.run.dir=.", "hydra.output_subdir=null", "hydra/job_logging=none"]
     sys.path.insert(0, str(Path.cwd()))
     # processes that a launcher starts find the same modules
-    folders = [str(CONF.parent), str(Path.cwd()), os.environ.get("PYTHONPATH", "")]
+    folders = [str(EXPERIMENTS), str(Path.cwd()), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, folders))
     # tqdm reads these when it is imported: a bar goes when its stage is done, and a file gets none
     os.environ.setdefault("TQDM_LEAVE", "")
@@ -45,12 +49,9 @@ def loading() -> None:
 
 
 def command(
-    name: str, rewritten: Callable[[Sequence[str]], list[str]] = spelled_out
+    name: str, rewritten: Callable[[Sequence[str]], list[str]] = list
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return a decorator for what a command does with its configuration, ``conf/<name>.yaml``.
-
-    What is typed is held against its options before anything heavy is imported, and each mistake ends in one line,
-    also one that Hydra finds.
 
     Args:
         name: of the command.
@@ -58,34 +59,21 @@ def command(
     """
 
     def decorated(task: Callable[..., None]) -> Callable[..., None]:
-        register_help()
-        begun = False
-
         @functools.wraps(task)
-        def checked(config: Any) -> None:
-            nonlocal begun
-            begun = True
-            with one_line_errors(name):
-                check_command(config, name)
-                loading()
-                with logged(), no_scripting_warning():
-                    task(config)
+        def logging_task(config: Any) -> None:
+            loading()
+            with one_line_errors(), logged(), no_scripting_warning():
+                task(config)
 
-        configured = hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)(checked)
+        configured = hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)(logging_task)
 
         @functools.wraps(task)
         def main(config: Any = None) -> None:
             os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra lets errors pass, and here they become one line
-            try:
-                with one_line_errors(name):
+            with one_line_errors():
+                if config is None:
                     sys.argv[1:] = rewritten(sys.argv[1:])
-                    configured(config)
-            except BrokenPipeError:
-                nobody_reads()
-            except Exception as error:
-                if begun:
-                    raise
-                sys.exit(shown_error(not_begun(error)))
+                configured(config)
 
         return main
 
@@ -93,11 +81,52 @@ def command(
 
 
 @contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Turn the mistakes that a user can make into one line; the exit status of a wrong option is 2, of others 1."""
+    try:
+        yield
+    except BrokenPipeError:
+        nobody_reads()
+    except (SocialgraphError, HydraException, OmegaConfBaseException) as error:
+        is_data = isinstance(cause(error), SocialgraphError) and not isinstance(cause(error), OptionError)
+        _stop(in_one_line(error), status=1 if is_data else 2)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        _stop(f"{error.filename}: {error.strerror}; choose another folder, hydra.run.dir=...", status=1)
+    except KeyboardInterrupt:
+        _stop("interrupted: what is finished stands, and the same command goes on (hydra.run.dir=... of run.py)", 130)
+
+
+def _stop(message: str, status: int) -> None:
+    wiped = "\r\x1b[K" if sys.stderr.isatty() else ""  # what a progress bar has left on the terminal's line
+    print(wiped + shown(f"error: {message}"), file=sys.stderr, flush=True)
+    sys.exit(status)
+
+
+def cause(error: BaseException) -> BaseException:
+    """Return the error of ours that another library has wrapped into one of its own, or else the error."""
+    inner: BaseException | None = error
+    while inner is not None and not isinstance(inner, SocialgraphError):
+        inner = inner.__cause__
+    return inner or error
+
+
+def in_one_line(error: BaseException) -> str:
+    """Return what an error says, in one line; one of Hydra with its cause, which names the option."""
+    first = cause(error)
+    if isinstance(first, SocialgraphError):
+        return str(first)
+    causes = [error, *([error.__cause__] if error.__cause__ is not None else [])]
+    lines = [line.strip() for one in causes for line in str(one).splitlines()]
+    left_out = ("object_type=", "reference_type=", "Config search path", "provider=")
+    told = dict.fromkeys(line for line in lines if line and not line.startswith(left_out))
+    return " ".join(told) or type(error).__name__
+
+
+@contextmanager
 def logged() -> Iterator[None]:
     """Keep log lines out of bars, say each of our warnings once, and leave out what libraries say of themselves."""
-    import logging
-    import warnings
-
     from tqdm.contrib.logging import logging_redirect_tqdm
 
     logging.captureWarnings(True)

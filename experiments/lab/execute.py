@@ -1,204 +1,203 @@
-"""A run from its configuration to its files, and many of them: one after the other, or by a launcher of Hydra.
+"""A run from its configuration to its files, and many of them, one after the other.
 
 Under torchrun or accelerate launch every process takes the same steps; the first one writes.
 """
 
 from __future__ import annotations
 
+import json
 import logging
+import shutil
 import time
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean
+from typing import Any
 
-from hydra._internal.callbacks import Callbacks
-from hydra.core.global_hydra import GlobalHydra
-from hydra.core.hydra_config import HydraConfig
-from hydra.core.plugins import Plugins
-from hydra.types import HydraContext
-from omegaconf import DictConfig, OmegaConf
+import torch
+from filelock import FileLock, Timeout
 from transformers import set_seed
 
-from lab.command import logged
-from lab.describe import describe_graphs
 from lab.levels import evidence, reading
-from lab.memory import PeakMemory
-from lab.options.classes import check_parts
-from lab.outcome import Outcome, Ranked
-from lab.plan import Run, by_row
-from lab.recipe import Recipe, check_own_classes, check_training, device, rerank, train
-from lab.store import Store
-from lab.task import Task, made, rank_by_first_stage, task_of
-from lab.unfinished import Unfinished, locked
-from socialgraph.data import Cache, TrainingGroups
-from socialgraph.data.files import file_name
-from socialgraph.errors import OutputError, counted
+from lab.results import Results, write_text
+from lab.rows import Run
+from lab.system import System, device
+from lab.task import Task, load_task, made, rank_by_first_stage
+from socialgraph import ranking
+from socialgraph.data import Cache, Split, TrainingGroups
+from socialgraph.data.collection import Run as Ranking
+from socialgraph.data.files import check_room, file_name
+from socialgraph.errors import counted
 from socialgraph.ranking import Retriever, processes
 
 log = logging.getLogger("socialgraph")
 
-#: kinds of runs that train nothing
-LEVELS = {"evidence": evidence.look, "reading": reading.read}
+#: levels of compare.py that train nothing
+LEVELS: dict[str, Callable[[Run, System, Task], tuple[Ranking, dict[str, Any]]]] = {
+    "evidence": evidence.look, "reading": reading.read,
+}  # fmt: skip
 
 
-def execute_all(runs: Sequence[Run], may_begin: Callable[[Run], bool] = lambda run: True) -> None:
-    """Execute the runs that are not finished.
+@dataclass
+class Ranked:
+    """A split's candidates in a system's order, and their measures: measure -> query -> value."""
 
-    One after the other, or as ``hydra/launcher=`` says: joblib, submitit_local, submitit_slurm. What another process
-    has begun is left to it.
+    split: Split
+    ranking: Ranking
+    measures: dict[str, dict[str, float]] = field(default_factory=dict)
 
-    Args:
-        runs: all that are wanted.
-        may_begin: is asked before each run that is executed here.
-
-    Raises:
-        OutputError: a run that was launched elsewhere did not end; what the others have finished stands.
-    """
-    waiting = not_finished(runs)
-    launcher = HydraConfig.get().launcher if HydraConfig.initialized() else None
-    if launcher is not None and not launcher._target_.endswith("BasicLauncher"):
-        launch(waiting)
-        return
-    find_training(waiting)
-    for place, run in enumerate(waiting, 1):
-        if may_begin(run):
-            execute(run, f"[{place}/{len(waiting)}] ")
+    @classmethod
+    def of(cls, split: Split, ordered: Ranking, measures: Sequence[str]) -> Ranked:
+        """Measure a ranking; a split without queries, as dev may be, has no measures."""
+        found = ranking.evaluate(split.qrels, ordered, list(measures)).per_query if split.queries else {}
+        return cls(split, ordered, found)
 
 
-def find_training(runs: Sequence[Run]) -> None:
-    """Look up what runs will learn from, so that a split that is not there shows before the first one is executed.
+def check_rows(runs: Sequence[Run]) -> None:
+    """Make the edges and circles of the runs that are not finished, so that a mistake shows before the first one.
 
     Raises:
-        InputError: it is not there.
+        OptionError: a class, or the library's trainer, does not take an option.
+        InputError: there is no split to train on.
     """
     for run in runs:
-        if run.kind not in LEVELS and learns(run.config):
-            _ = task_of(run.config).train
+        if run.result() is None:
+            system = System(run.config)
+            if run.kind not in LEVELS and system.is_trainable:
+                _ = load_task(run.config.data).collection[str(run.config.data.splits.train)]
 
 
-def not_finished(runs: Sequence[Run]) -> list[Run]:
-    """Return the runs that are not finished, in every process the same."""
-    waiting = processes.from_first([number for number, run in enumerate(runs) if run.finished() is None])
-    return [runs[number] for number in waiting]
+def run_rows(runs: Sequence[Run]) -> None:
+    """Execute the runs that are not finished; what another process is at is left to it."""
+    waiting = processes.from_first([place for place, run in enumerate(runs) if run.result() is None])
+    for number, place in enumerate(waiting, 1):
+        run_row(runs[place], f"[{number}/{len(waiting)}] ")
 
 
-def check_all(runs: Sequence[Run]) -> None:
-    """Make what the unfinished runs are made of, so that a mistake in any shows before the first one is executed.
-
-    Runs of one row have the same classes, which are tried once.
-
-    Raises:
-        LawError: a class of the user's own breaks a law that the rest relies on.
-        OptionError: an option that a class or the training library does not take.
-    """
-    for some in by_row(not_finished(runs)).values():
-        run = next((run for run in some if run.kind not in LEVELS), some[0])
-        recipe = Recipe(run.config)
-        check_parts(OmegaConf.to_container(run.config.data, resolve=True), "data")
-        check_own_classes(recipe)
-        if not recipe.is_first_stage and run.kind not in LEVELS:
-            check_training(recipe)
-
-
-def launch(runs: Sequence[Run]) -> None:
-    """Hand runs to the launcher of Hydra that the user has chosen, one job for each, and wait for them."""
-    if not runs:
-        return
-    hydra, config = GlobalHydra.instance().hydra, HydraConfig.instance().cfg
-    assert hydra is not None
-    context = HydraContext(config_loader=hydra.config_loader, callbacks=Callbacks())
-    launcher = Plugins.instance().instantiate_launcher(context, partial(execute_job, list(runs)), config)
-    try:
-        jobs = launcher.launch([[f"hydra.job.name={file_name(run.name)}"] for run in runs], initial_job_idx=0)
-    except Exception as error:  # whatever became of a job on another machine
-        cause = (str(error) or type(error).__name__).strip().splitlines()[0]
-        raise OutputError(f"a run did not end: {cause}; finished runs stand, call again for the rest") from error
-    for job in jobs:
-        _ = job.return_value  # raises what the job has raised
-
-
-def execute_job(runs: Sequence[Run], config: DictConfig) -> None:
-    """Execute the run that a launcher has chosen for this process."""
-    with logged():
-        execute(runs[HydraConfig.get().job.num])
-
-
-def execute(run: Run, prefix: str = "") -> None:
+def run_row(run: Run, prefix: str = "") -> None:
     """Execute a run, or go on with it where it was killed; unless it is finished, or another process is at it."""
     folder = run.folder / ".unfinished" / run.name
     with locked(folder) as is_mine:
         if not is_mine:
             log.info("%s%s: another process is at it", prefix, run.name)
             return
-        reason = processes.from_first(run.reason())
-        unfinished = Unfinished(folder, {"splits": list(run.folders), **next(iter(run.identities.values()))})
-        if reason is not None:
+        value, reason = processes.from_first(run.find())
+        if value is None:
             if reason != "new":
                 log.info("%s%s: %s; again", prefix, run.name, reason)
-            with unfinished.kept_if_begun():
-                outcome = carry_out(run, unfinished)
-            for split, folder in run.folders.items():
-                value = outcome.value(split, task_of(run.config)) | {"config": run.identities[split]}
-                Store(folder).write(run.name, outcome.tests[split].ranking, value)
-            log.info("%s%s: %s", prefix, run.name, outcome.summary())
-        unfinished.remove()
+            begin_in(folder, run.depends)
+            began, task = time.perf_counter(), load_task(run.config.data)
+            set_seed(run.config.seed)  # for edges and circles that are born at random
+            system = System(run.config)
+            ordered, value = LEVELS.get(run.kind, train_and_rank)(run, system, task)
+            value = {
+                "name": system.name, "collection": task.collection.name, "dev_measures": {}, "interpolated": None,
+                "training_seconds": None, "parameters": None, "peak_memory_bytes": None, "training": [],
+                **value, "seconds": time.perf_counter() - began, "config": run.depends,
+            }  # fmt: skip
+            if processes.is_first():
+                Results(run.folder).write(run.name, ordered, value)
+            reached = ", ".join(f"{name} {mean:.3f}" for name, mean in means(value["measures"]).items())
+            log.info("%s%s: %s; %.0f s", prefix, run.name, reached, value["seconds"])
+        processes.wait()
+        if processes.is_first():
+            shutil.rmtree(folder, ignore_errors=True)
+            with suppress(OSError):  # others may be in work
+                folder.parent.rmdir()
 
 
-def carry_out(run: Run, unfinished: Unfinished) -> Outcome:
-    """Turn a run into its outcome."""
-    config, task = run.config, task_of(run.config)
-    began = time.perf_counter()
-    set_seed(config.seed)  # for edges and circles that are born at random
-    recipe = Recipe(config)
-    if run.kind in LEVELS:
-        outcome = LEVELS[run.kind](run, recipe, task)
-    elif recipe.is_first_stage:
-        outcome = rank_first_stage(recipe, task)
-    else:
-        outcome = train_and_rank(run, recipe, task, unfinished)
-    outcome.seconds = time.perf_counter() - began
-    return outcome
+def begin_in(folder: Path, depends: dict[str, Any]) -> None:
+    """Keep what is there of a run that was killed; throw away what is of another configuration."""
+    text, about = json.dumps(depends), folder / "config.json"
+    if processes.is_first():
+        if about.exists() and about.read_text("utf-8") == text:
+            log.info("going on with %s", folder)
+        else:
+            for path in folder.iterdir():
+                if path.name != ".lock":
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+            write_text(about, text)
+    processes.wait()
 
 
-def rank_first_stage(recipe: Recipe, task: Task) -> Outcome:
-    """Rank the same candidates as all other rows, by a first stage's scores."""
-    config = recipe.config
-    retriever = made(config.recipe.first_stage, "recipe.first_stage", Retriever).fit(task.collection.documents)
-    dev, *tests = (
-        Ranked.of(split, rank_by_first_stage(retriever, task.collection, split), list(config.measures))
-        for split in (task.dev, *task.tests.values())
-    )
-    return Outcome(recipe.name, dict(zip(task.tests, tests, strict=True)), dev)
+@contextmanager
+def locked(folder: Path) -> Iterator[bool]:
+    """Hold a run's folder, of one process or of several together; tell whether it could be held.
+
+    The lock is the operating system's: a process that dies lets go of it.
+
+    Raises:
+        OutputError: the folder cannot be written.
+    """
+    lock = FileLock(folder / ".lock")
+    is_mine = True
+    if processes.is_first():
+        try:
+            check_room(folder)
+            lock.acquire(timeout=0)
+        except (Timeout, FileNotFoundError):  # held; or finished by another process, which removes it just now
+            is_mine = False
+    try:
+        yield processes.from_first(is_mine)
+    finally:
+        lock.release()
 
 
-def train_and_rank(run: Run, recipe: Recipe, task: Task, unfinished: Unfinished) -> Outcome:
-    """Train a recipe's model and re-rank with it; what learns nothing is ranked as it is."""
-    config = run.config
+def train_and_rank(run: Run, system: System, task: Task) -> tuple[Ranking, dict[str, Any]]:
+    """Train a system and re-rank with it; what learns nothing is ranked as it is."""
+    config, folder, measures = run.config, run.folder / ".unfinished" / run.name, list(run.config.measures)
+    if system.is_first_stage:
+        first = made(system.values["first_stage"], "recipe.first_stage", Retriever).fit(task.collection.documents)
+        dev, test = (Ranked.of(s, rank_by_first_stage(first, s), measures) for s in (task.dev, task.test))
+        return test.ranking, {
+            "measures": test.measures,
+            "dev_measures": means(dev.measures),
+            "seconds_per_document": None,
+        }
     processes.count()  # under torchrun this gives each process its GPU
-    memory = PeakMemory()
-    builder = recipe.builder(task, Cache(run.weights) if run.weights else None)
+    if device() == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+    # a training finds the costly weights of what was ranked before it, in this process or in another one
+    builder = system.builder(task, Cache(run.weights) if run.weights else None)
     set_seed(config.seed)
-    model = recipe.model().to(device())
+    model, training = system.model, None
     if config.trainer.compile:
-        model.compile_layers()
-    training = None
-    if learns(config):
+        model.compile_layers()  # type: ignore[operator]
+    if system.is_trainable:
         groups = TrainingGroups(task.train, config.trainer.groups, config.trainer.negatives, config.seed)
-        training = unfinished.trained(model, lambda: train(config, model, builder, groups, unfinished.training))
-        log.info("%s: trained on %s in %.0f s", recipe.name, counted(len(groups), "group"), training.seconds)
-        if run.keep_model:
-            ranker = recipe.ranker(model, builder, groups, task, training.log)
-            unfinished.keep_model(ranker, run.folder / "models" / file_name(run.name))
-    dev_name, ranked = str(config.data.splits.dev), {}
-    for split, queries in {dev_name: task.dev, **task.tests}.items():
-        ranked[split] = rerank(config, queries, model, builder, unfinished.journal(split))
-    size = sum(parameter.numel() for parameter in model.parameters())
-    outcome = Outcome(recipe.name, {name: ranked[name] for name in task.tests}, ranked[dev_name], training, size)
-    outcome.memory = memory.read()
-    if "sample" in run.asked:
-        outcome.also = describe_graphs(config, builder, task.test, run.asked["sample"])
-    return outcome
+        training = system.train(builder, groups, folder / "training")
+        log.info("%s: trained on %s", system.name, counted(len(groups), "group"))
+        if run.keep_model and processes.is_first():
+            system.save(run.folder / "models" / file_name(run.name), builder, groups, task, training)
+    dev, _ = system.rerank(task.dev, builder, folder / "scores" / "dev")
+    ordered, seconds = system.rerank(task.test, builder, folder / "scores" / "test")
+    on_dev, test = Ranked.of(task.dev, dev, measures), Ranked.of(task.test, ordered, measures)
+    return ordered, {
+        "measures": test.measures,
+        "dev_measures": means(on_dev.measures),
+        "interpolated": interpolated(on_dev, test, str(config.data.splits.test)),
+        "seconds_per_document": seconds,
+        "training_seconds": training and training.seconds,
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "peak_memory_bytes": torch.cuda.max_memory_allocated() if device() == "cuda" else None,
+        "training": training.log if training else [],
+    }
 
 
-def learns(config: DictConfig) -> bool:
-    """Tell whether a run has anything to train."""
-    return config.recipe.first_stage is None and config.recipe.training is not None and config.trainer.groups > 0
+def interpolated(dev: Ranked, test: Ranked, name: str) -> dict[str, Any]:
+    """Return the mixture with the first stage: its weight and its measures.
+
+    The weight is the one that is best on dev by the first measure, or a half where no query of dev is ranked.
+    """
+    measures, weight = list(test.measures), 0.5
+    if dev.split.queries:
+        weight = ranking.choose_weight(dev.split.candidates or {}, dev.ranking, dev.split.qrels, measures[0])
+    mixed = ranking.interpolate(test.split.candidates or {}, test.ranking, weight)
+    return {"weight": weight, "measures": {name: ranking.evaluate(test.split.qrels, mixed, measures).per_query}}
+
+
+def means(measures: dict[str, dict[str, float]]) -> dict[str, float]:
+    """Return measure -> mean over the queries."""
+    return {name: fmean(values.values()) for name, values in measures.items()}

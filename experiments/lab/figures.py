@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Sequence
+import json
+from pathlib import Path
 from typing import Any
 
-from hydra import initialize_config_dir
 from matplotlib.figure import Figure
 from omegaconf import DictConfig
 from tqdm import tqdm
 
-from lab.by_query import lengths_of
-from lab.command import CONF
-from lab.comparison import per_query
-from lab.files import write_figure, write_json
 from lab.paper_figures import (
     circle_sizes,
     draw_by_length,
@@ -23,12 +18,13 @@ from lab.paper_figures import (
     measures_by_length,
     median_sizes,
 )
-from lab.plan import composed
-from lab.store import Store, versions
-from lab.task import made, read_texts, test_split, whole_texts
+from lab.report import per_query
+from lab.results import Results, versions, write_figure, write_text
+from lab.rows import composed, results_folder
+from lab.task import made, read_texts
+from lab.typed import typed
 from socialgraph.data import Cache, Collection, GraphBuilder, TermStatistics, Tokens
 from socialgraph.data.collection import hash_fraction
-from socialgraph.data.files import file_name
 from socialgraph.edges import SocialEdges
 from socialgraph.errors import InputError, OptionError
 from socialgraph.partition import Whole
@@ -45,15 +41,32 @@ PAPER_CIRCLES = ["document_length=2000", "partition.k=32", "partition.max_size=1
 SHOWN = (1, 4, 8, 12, 16, 24, 32)
 
 
-def draw_figure4(chosen: argparse.Namespace) -> Drawn:
+def draw(config: DictConfig) -> None:
+    """Draw the figure that an option names, and write it and its numbers, each whole or not at all.
+
+    Raises:
+        OptionError: there is no such figure, or no such kind of file.
+    """
+    if config.figure not in DRAW:
+        raise OptionError(f"figure must be 4, 5 or 6, got {config.figure}")
+    output = Path(config.output)
+    if output.suffix not in (".png", ".svg", ".pdf"):
+        raise OptionError(f"output must end in .png, .svg or .pdf, got {output}")
+    figure, numbers = DRAW[config.figure](config)
+    write_figure(output, config.dpi, lambda: figure)
+    write_text(output.with_suffix(".json"), json.dumps(numbers | {"versions": versions()}, indent=1) + "\n")
+    print(f"written: {output} and {output.with_suffix('.json')}")
+
+
+def draw_figure4(config: DictConfig) -> Drawn:
     """Draw what each pattern makes of one document."""
-    if (chosen.query is None) != (chosen.document is None):
-        raise OptionError("--query and --document come together: give both or none")
-    config = configured(["edges.sparsity=0.9", *chosen.overrides])  # the paper's, for this figure
+    if (config.query is None) != (config.document is None):
+        raise OptionError("query and document come together: give both or none")
+    config = composed(["edges.sparsity=0.9", *typed()])  # the paper's, for this figure
     edges = made(config.edges, "edges", SocialEdges)
     collection, tokens, statistics = read(config)
-    pair = ("query", chosen.query, chosen.document)
-    if chosen.query is None:
+    pair = ("query", config.query, config.document)
+    if config.query is None:
         pair = relevant_pairs(collection, config, tokens)[0]
     # the figure draws the edges itself, so no circles are gathered
     builder = GraphBuilder(collection.documents, tokens, statistics, edges, passages=Whole(), seed=config.seed)
@@ -65,24 +78,25 @@ def draw_figure4(chosen: argparse.Namespace) -> Drawn:
     return draw_patterns(graph, edges, f"{pair[2]} for the query “{pair[1]}”"), numbers
 
 
-def draw_figure5(chosen: argparse.Namespace) -> Drawn:
+def draw_figure5(config: DictConfig) -> Drawn:
     """Gather the circles of some documents, draw their sizes and print some."""
-    if chosen.documents < 1:
-        raise OptionError(f"--documents must be at least 1, got {chosen.documents}")
-    names = chosen.partitions.split(",")
-    config, *each = (
-        configured([*own, *PAPER_CIRCLES, *chosen.overrides]) for own in ([], *([f"partition={n}"] for n in names))
-    )
-    partitions = {f"{name}-level": build(taken(one.partition)) for name, one in zip(names, each, strict=True)}
+    if config.documents < 1:
+        raise OptionError(f"documents must be at least 1, got {config.documents}")
+    own = [f"partition={name}" for name in config.partitions]
+    each = [composed([partition, *PAPER_CIRCLES, *typed()]) for partition in own]
+    config = composed([*PAPER_CIRCLES, *typed()])
+    partitions = {
+        f"{name}-level": build(taken(one.partition)) for name, one in zip(config.partitions, each, strict=True)
+    }
     given = made(config.edges, "edges", SocialEdges)
     collection, tokens, statistics = read(config)
-    pairs = relevant_pairs(collection, config, tokens)[: chosen.documents]
+    pairs = relevant_pairs(collection, config, tokens)[: config.documents]
     cache = Cache()  # BERT reads each pair once
     sizes: dict[str, dict[float, list[list[int]]]] = {name: {} for name in partitions}
-    total = len(partitions) * len(chosen.sparsity) * len(pairs)
+    total = len(partitions) * len(config.sparsity) * len(pairs)
     with tqdm(total=total, desc="circles", unit="document", disable=None) as bar:
         for name, circles in partitions.items():
-            for sparsity in chosen.sparsity:
+            for sparsity in config.sparsity:
                 edges = SocialEdges(dict(given.patterns.items()), given.weights, sparsity)
                 builder = GraphBuilder(
                     collection.documents, tokens, statistics, edges, circles, seed=config.seed, cache=cache
@@ -113,33 +127,32 @@ def printed_medians(sizes: dict[str, dict[float, list[list[int]]]], k: int, docu
     return medians
 
 
-def draw_figure6(chosen: argparse.Namespace) -> Drawn:
+def draw_figure6(config: DictConfig) -> Drawn:
     """Measure finished rows and draw them by the length of what was to be found."""
-    config = configured(chosen.overrides)
-    collection, split = made(config.data.collection, "data.collection", Collection), test_split(config.data)
-    qrels = collection[split].qrels
-    store = Store(chosen.results / file_name(config.data.label) / file_name(split))
+    collection = made(config.data.collection, "data.collection", Collection)
+    split = str(config.data.splits.test)
+    qrels, results = collection[split].qrels, Results(results_folder(config))
     measures: dict[str, dict[str, float]] = {}
-    for row in chosen.rows.split(","):
-        name, values = measured(store, row, chosen.measure, qrels, collection.name)
+    for row in config.rows:
+        name, values = measured(results, row, config.measure, qrels, collection.name)
         measures[row if name in measures else name] = values
     relevant = {query: collection[split].relevant(query) for values in measures.values() for query in values}
-    lengths = lengths_of(relevant, collection, whole_texts(collection, config.backbone))
+    lengths = lengths_of(relevant, collection, Tokens(config.backbone, 1 << 30, cache=Cache.on_disk()))
     inside = {name: {q: value for q, value in values.items() if q in lengths} for name, values in measures.items()}
-    buckets = measures_by_length(inside, lengths, chosen.bounds)
+    buckets = measures_by_length(inside, lengths, list(config.bounds))
     for bucket in buckets:
         means = ", ".join(f"{system} {mean:.3f}" for system, mean in bucket.means.items())
         print(f"{bucket.name:>16}: {len(bucket.queries):4} queries  {means}")
     note = f"{collection.name}, split {split}, {len(lengths)} queries; lines: one standard error"
     numbers = {
-        "collection": collection.name, "split": split, "measure": chosen.measure,
+        "collection": collection.name, "split": split, "measure": config.measure,
         "buckets": [vars(bucket) for bucket in buckets],
     }  # fmt: skip
-    return draw_by_length(buckets, chosen.measure, note), numbers
+    return draw_by_length(buckets, config.measure, note), numbers
 
 
 def measured(
-    store: Store, row: str, measure: str, qrels: dict[str, dict[str, int]], collection: str
+    results: Results, row: str, measure: str, qrels: dict[str, dict[str, int]], collection: str
 ) -> tuple[str, dict[str, float]]:
     """Return a finished row's name, and the measure of each of its queries, the mean over its seeds.
 
@@ -147,29 +160,27 @@ def measured(
         InputError: no such row, a damaged one, or one about another collection.
     """
     seeds = []
-    for seed, value in store.seeds(row).items():
+    for seed, value in results.seeds(row).items():
         if value["collection"] != collection:
             other = f"is about {value['collection']}, and the collection is {collection}"
-            raise InputError(f"{store.folder / f'{row}.{seed}.run.gz'} {other}: run the table again on it")
+            raise InputError(f"{results.folder / f'{row}.{seed}.run.gz'} {other}: run the table again on it")
         judged = {query: qrels[query] for query in next(iter(value["measures"].values()))}
-        seeds.append(evaluate(judged, store.ranking(f"{row}.{seed}"), [measure]).per_query)
+        seeds.append(evaluate(judged, results.ranking(f"{row}.{seed}"), [measure]).per_query)
     return value["name"], per_query(seeds)[measure]
 
 
-DRAW = {"4": draw_figure4, "5": draw_figure5, "6": draw_figure6}
+DRAW = {4: draw_figure4, 5: draw_figure5, 6: draw_figure6}
 
 
-def write(figure: Figure, numbers: dict[str, Any], chosen: argparse.Namespace) -> None:
-    """Write a picture and its numbers, each whole or not at all."""
-    write_figure(chosen.output, chosen.dpi, lambda: figure)
-    write_json(chosen.output.with_suffix(".json"), numbers | {"versions": versions()})
-    print(f"written: {chosen.output} and {chosen.output.with_suffix('.json')}")
+def lengths_of(relevant: dict[str, list[str]], collection: Collection, tokens: Tokens) -> dict[str, int]:
+    """Return the length of the shortest document that is relevant to each query, in word pieces of the whole text.
 
-
-def configured(overrides: Sequence[str]) -> DictConfig:
-    """Return the configuration of a run with these overrides."""
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        return composed(overrides)
+    A judged document that the collection does not hold has none.
+    """
+    there = {query: [d for d in documents if d in collection.documents] for query, documents in relevant.items()}
+    ids = sorted({document for documents in there.values() for document in documents})
+    length = dict(zip(ids, tokens.lengths(ids, collection.documents), strict=True))
+    return {query: min(length[d] for d in documents) for query, documents in there.items() if documents}
 
 
 def read(config: DictConfig) -> tuple[Collection, Tokens, TermStatistics]:
@@ -186,7 +197,7 @@ def relevant_pairs(collection: Collection, config: DictConfig, tokens: Tokens) -
     Raises:
         InputError: there is none.
     """
-    name = test_split(config.data)
+    name = str(config.data.splits.test)
     split = collection[name]
     first: dict[str, str] = {}  # document -> query
     for query in sorted(split.queries, key=hash_fraction):

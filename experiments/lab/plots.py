@@ -1,82 +1,43 @@
-"""Pictures beside tables: a document's graph; quality against cost; quality against the number of sequences."""
+"""Pictures beside tables: a document's graph, and quality against the number of sequences."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
-import numpy as np
 from matplotlib.figure import Figure
-from scipy.optimize import isotonic_regression
+from omegaconf import DictConfig
 
-from lab.comparison import Comparison, Line
-from lab.files import write_figure
-from lab.plan import Run
-from lab.product import label_of
-from lab.recipe import Recipe
-from lab.task import task_of
+from lab.report import Comparison, Line
+from lab.results import write_figure
+from lab.rows import label_of
+from lab.system import System
+from lab.task import load_task
 from socialgraph.inspect import draw
 from socialgraph.ranking import processes
 
 # Paul Tol's "bright": distinct for the colour-blind too; with the markers more curves than colours can be told apart
 CURVES = ("#4477AA", "#EE6677", "#228833", "#AA3377", "#66CCEE", "#CCBB44", "#BBBBBB")
-POINT, REFERENCE = CURVES[:2]
 MARKERS, MARKS = "os^Dv", "*PX"
 
 
-def draw_graph(run: Run, path: Path) -> None:
+def draw_graph(config: DictConfig, path: Path) -> None:
     """Draw the graph of the first test query's best relevant document, or of its first candidate.
 
     Nothing is drawn of a system without circles.
     """
-    if run.config.recipe.circles is None or not processes.is_first():
+    if config.recipe.circles is None or not processes.is_first():
         return
-    task = task_of(run.config)
-    test = task.test
-    builder = Recipe(run.config).builder(task)
+    task = load_task(config.data)
+    builder = System(config).builder(task)
     builder.keep_edges = True  # a picture shows them
-    query_id, scores = next(iter((test.candidates or {}).items()))
-    relevant = [document for document in scores if document in test.relevant(query_id)]
-    document, query = [*relevant, *scores][0], test.queries[query_id]
+    query_id, scores = next(iter((task.test.candidates or {}).items()))
+    relevant = [document for document in scores if document in task.test.relevant(query_id)]
+    document, query = [*relevant, *scores][0], task.test.queries[query_id]
     graph = builder([(query_id, query, document)]).to("cpu")[0]
     title = f"How {document} looks to the query \u201c{query}\u201d"
-    figure = draw(graph, builder.tokens.words(graph.input_ids), title=title)
-    write_figure(path, 150, lambda: figure)
-
-
-def quality_and_cost(of: Comparison) -> Figure:
-    """Draw the first measure against the cost, a point for each line, names on the right in the order of quality.
-
-    Lines whose cost is unknown are left out. Over several seeds a point has its deviation.
-    """
-    measure, lines = of.measures[0], [line for line in of.lines if line.cost("seconds_per_document") is not None]
-    quality = {line.row.name: cast(float, line.mean(measure)) for line in lines}
-    figure = Figure(figsize=(8, max(4.0, 0.24 * len(lines) + 1.2)), facecolor="white", layout="constrained")
-    axes = figure.add_subplot()
-    for line in lines:
-        is_reference = line.row.name == of.to
-        axes.errorbar(
-            [milliseconds(line)], [quality[line.row.name]], yerr=line.spread(measure), capsize=3, elinewidth=1,
-            marker="D" if is_reference else "o", color=REFERENCE if is_reference else POINT, markersize=7,
-        )  # fmt: skip
-    axes.margins(0.1)
-    axes.set_xlabel("milliseconds for each document (graph and model)")
-    axes.set_ylabel(measure, parse_math=False)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(color="#E5E5E5", linewidth=0.6)
-    axes.set_axisbelow(True)
-    bottom, top = axes.get_ylim()
-    ordered = sorted(lines, key=lambda line: quality[line.row.name])
-    heights = apart([(quality[line.row.name] - bottom) / (top - bottom) for line in ordered])
-    for line, height in zip(ordered, heights, strict=True):
-        axes.annotate(
-            line.label + " (baseline)" * (line.row.name == of.to), (milliseconds(line), quality[line.row.name]),
-            xytext=(1.03, height), textcoords="axes fraction", va="center", fontsize=8, parse_math=False,
-            arrowprops={"arrowstyle": "-", "color": "#BBBBBB", "linewidth": 0.6, "relpos": (0, 0.5)},
-            annotation_clip=False, zorder=1,
-        )  # fmt: skip
-    return figure
+    words = builder.tokens.words(graph.input_ids)
+    write_figure(path, 150, lambda: draw(graph, words, title=title))
 
 
 def curves(of: Comparison) -> dict[str, list[Line]]:
@@ -129,19 +90,3 @@ def quality_and_sequences(of: Comparison) -> Figure | None:
     handles, names = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside upper center", ncols=3, frameon=False, fontsize=8)
     return figure
-
-
-def milliseconds(line: Line) -> float:
-    """Return what a document costs."""
-    return 1000 * (line.cost("seconds_per_document") or 0)
-
-
-def apart(heights: Sequence[float]) -> list[float]:
-    """Return ascending heights from 0 to 1 moved as little as need be for names not to overlap."""
-    if not heights:
-        return []
-    gap = min(0.055, 1 / len(heights))
-    steps = gap * np.arange(len(heights))
-    # the nearest heights (least squares) that ascend by a gap each
-    moved = isotonic_regression(np.array(heights) - steps).x
-    return list(np.clip(moved, 0.0, 1.0 - steps[-1]) + steps)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 import warnings
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field, fields
+from functools import cache, cached_property
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from omegaconf import DictConfig, OmegaConf
 
+from lab.options import Data
 from socialgraph import ranking
 from socialgraph.data import Cache, Collection, Split, TermStatistics, Tokens, read_run
 from socialgraph.data.collection import Run as Ranking
@@ -25,92 +27,89 @@ T = TypeVar("T")
 
 @dataclass
 class Task:
-    """What all rows share."""
+    """What all rows share. Candidates are retrieved where they are first asked for, of the queries that are ranked."""
 
-    data: DictConfig  # what describes it
+    data: Data
     collection: Collection
-    dev: Split
-    tests: dict[str, Split]
+    retriever: Retriever | None
+    _retrieved: dict[str, Split] = field(default_factory=dict, init=False)
+
+    @cached_property
+    def dev(self) -> Split:
+        """The queries on which the weight of a mixture is chosen; none where ``data.queries.dev`` is 0."""
+        if self.data.queries.dev == 0:
+            return Split({}, {}, {})
+        return self._ranked(self.data.splits.dev, self.data.queries.dev)
+
+    @cached_property
+    def test(self) -> Split:
+        """The queries that are ranked at the end."""
+        return self._ranked(self.data.splits.test, self.data.queries.test)
 
     @property
     def train(self) -> Split:
-        """What models learn from.
+        """What models learn from; its candidates hold no document that is relevant to a query of another split."""
+        return self._whole(self.data.splits.train)
 
-        Raises:
-            InputError: there is no such split, which only a training needs.
-        """
-        return self.collection[str(self.data.splits.train)]
+    def answerable(self, amount: int, skipped: int) -> Split:
+        """Return some test queries with a relevant document among their candidates, see :func:`sampled`."""
+        return sampled(self._whole(self.data.splits.test), amount, self.data.depth, answerable=True, skipped=skipped)
 
-    @property
-    def test_name(self) -> str:
-        """Name of the first test split, of which circles are described and pictures drawn."""
-        return next(iter(self.tests))
-
-    @property
-    def test(self) -> Split:
-        """The first test split."""
-        return self.tests[self.test_name]
-
-    @property
-    def folder(self) -> str:
-        """Folder in which evidence and flags of its questions lie, if it has them."""
-        return str(self.data.get("path", "."))
-
-    @property
+    @cached_property
     def evidence(self) -> dict[str, Evidence]:
         """Where the evidence of each question stands, as far as it is known."""
-        return evidence_of(self.data.label, self.collection, self.folder)
+        return evidence_of(self.data.label, self.collection, self.data.path or ".")
 
+    def first_stage_score(self, query_id: str, document_id: str) -> float:
+        """Return the score that a document has among a query's candidates; NaN where it is none of them."""
+        for ranked_split in (vars(self).get("test"), vars(self).get("dev")):  # what was retrieved of these alone
+            score = ((ranked_split and ranked_split.candidates) or {}).get(query_id, {}).get(document_id)
+            if score is not None:
+                return score
+        splits = self.data.splits
+        for name in dict.fromkeys((splits.test, splits.dev, splits.train)):
+            if name in self.collection.splits and query_id in self.collection[name].queries:
+                score = (self._whole(name).candidates or {}).get(query_id, {}).get(document_id)
+                if score is not None:
+                    return score
+        return math.nan
 
-#: the tasks that this process has loaded, by their configuration
-_LOADED: dict[str, Task] = {}
+    def _ranked(self, name: str, amount: int | None) -> Split:
+        """Return the queries of a split that are ranked, those with the lowest hash, with their candidates."""
+        if self.data.queries.found or self.collection[name].has_candidates:
+            chosen = sampled(self._whole(name), amount, self.data.depth, self.data.queries.found)
+        else:  # candidates are retrieved of these queries alone
+            some = sampled(self.collection[name], amount, self.data.depth)
+            chosen = self._retrieve(name, Split(some.queries, some.qrels))
+        self._check(name, chosen)
+        return chosen
 
+    def _whole(self, name: str) -> Split:
+        """Return a split with candidates for all of its queries."""
+        if name not in self._retrieved:
+            split = self.collection[name]
+            self._retrieved[name] = split if split.has_candidates else self._retrieve(name, split)
+        return self._retrieved[name]
 
-def task_of(config: DictConfig) -> Task:
-    """Return what a configuration ranks; each task is loaded once."""
-    key = json.dumps(OmegaConf.to_container(config.data, resolve=True))
-    if key not in _LOADED:
-        _LOADED[key] = load_task(config.data)
-    return _LOADED[key]
+    def _retrieve(self, name: str, split: Split) -> Split:
+        """Return a split with the first stage's candidates.
 
+        Raises:
+            OptionError: there is no first stage.
+            InputError: none of the queries matches anything.
+        """
+        if self.retriever is None:
+            raise OptionError(f"data.retriever is null, but {self.collection.name}, split {name} has no candidates")
+        asked = self.collection.with_splits({**self.collection.splits, name: split})
+        return ranking.retrieve_candidates(asked, self.retriever, self.data.depth, [name])[name]
 
-def load_task(data: DictConfig) -> Task:
-    """Load the collection with candidates for every split, those of the first stage where none are given.
+    def _check(self, name: str, split: Split) -> None:
+        """Warn of what makes the measures of a split say little.
 
-    Raises:
-        InputError: the collection cannot be used, or what is ranked cannot be measured.
-        OptionError: there is no such class, or there are splits without candidates and no first stage.
-    """
-    collection = made(data.collection, "data.collection", Collection)
-    retriever = None if data.retriever is None else made(data.retriever, "data.retriever", Retriever)
-    for split, path in data.runs.items():
-        collection = collection.with_candidates(split, read_run(path))
-    bare = [name for name, split in collection.splits.items() if not split.has_candidates]
-    if retriever is None and bare:
-        raise OptionError(f"data.retriever is null, but {collection.name} has no candidates for {', '.join(bare)}")
-    for name in test_splits(data) if data.queries.dev == 0 else [str(data.splits.dev), *test_splits(data)]:
-        _ = collection[name]  # one that is not there is told before the first stage, which may take long
-    collection = ranking.retrieve_candidates(collection, retriever, data.depth)
-    answerable = data.queries.get("found", False)
-    dev = Split({}, {}, {})
-    if data.queries.dev != 0:
-        dev = sampled(collection[str(data.splits.dev)], data.queries.dev, data.depth, answerable)
-    tests = {
-        name: sampled(collection[name], data.queries.test, data.depth, answerable) for name in test_splits(data)
-    }  # fmt: skip
-    check_splits(data, collection, dev, tests)
-    return Task(data, collection, dev, tests)
-
-
-def check_splits(data: DictConfig, collection: Collection, dev: Split, tests: dict[str, Split]) -> None:
-    """Warn of what makes the measures of a split say little.
-
-    Raises:
-        InputError: no query of a split that is ranked has judgements.
-    """
-    measured = tests if data.queries.dev == 0 else {str(data.splits.dev): dev, **tests}
-    for name, split in measured.items():
-        where, candidates = f"collection {collection.name}, split {name}", split.candidates or {}
+        Raises:
+            InputError: no query that is ranked has judgements.
+        """
+        where, candidates = f"collection {self.collection.name}, split {name}", split.candidates or {}
         if not split.qrels:
             raise InputError(
                 f"{where}: none of the {len(split.queries)} queries that are ranked is judged, so nothing can be "
@@ -121,12 +120,53 @@ def check_splits(data: DictConfig, collection: Collection, dev: Split, tests: di
             warnings.warn(f"{where}: {told}: {first_ids(silent)}", stacklevel=3)
         if not any(candidates.get(query, {}).keys() & split.relevant(query) for query in split.qrels):
             warnings.warn(f"{where}: no query has a relevant candidate, so all orders measure the same", stacklevel=3)
-    for name in tests:
-        if name == str(data.splits.train):
-            warnings.warn(f"data.splits.test={name}: models are trained on the queries that test them", stacklevel=3)
-        if name == str(data.splits.dev) and data.queries.dev != 0:  # with 0 nothing is chosen
-            told = "the weight of the first stage is chosen on the queries that test it"
-            warnings.warn(f"data.splits.test={name}: {told}", stacklevel=3)
+
+
+def load_task(config: DictConfig) -> Task:
+    """Return what a configuration's ``data`` describes; each task is loaded once.
+
+    Raises:
+        InputError: the collection cannot be used, or has no such split.
+        OptionError: there is no such class, or an option is of another kind.
+    """
+    return _load_task(json.dumps(OmegaConf.to_container(config, resolve=True)))
+
+
+@cache
+def _load_task(description: str) -> Task:
+    values = json.loads(description)
+    own = {option.name: values[option.name] for option in fields(Data) if option.name in values}
+    data: Data = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(Data), own))  # type: ignore[assignment]
+    for name in ("dev", "test"):
+        amount = getattr(data.queries, name)
+        if (amount is not None and amount < 0) or data.depth < 1:
+            raise OptionError(f"data.queries.{name} and data.depth must not be negative, got {amount} and {data.depth}")
+    collection = made(data.collection, "data.collection", Collection)
+    retriever = None if data.retriever is None else made(data.retriever, "data.retriever", Retriever)
+    for split, path in data.runs.items():
+        collection = collection.with_candidates(split, read_run(path))
+    for name in {data.splits.test} | ({data.splits.dev} if data.queries.dev != 0 else set()):
+        _ = collection[name]  # one that is not there is told before the first stage, which may take long
+    if data.splits.test == data.splits.train:
+        told = "models are trained on the queries that test them"
+        warnings.warn(f"data.splits.test={data.splits.test}: {told}", stacklevel=3)
+    if data.splits.test == data.splits.dev and data.queries.dev != 0:
+        told = "the weight of the first stage is chosen on the queries that test it"
+        warnings.warn(f"data.splits.test={data.splits.test}: {told}", stacklevel=3)
+    return Task(data, collection, retriever)
+
+
+def made(spec: Any, option: str, kind: type[T]) -> T:
+    """Return the object that an option describes by its class or function.
+
+    Raises:
+        OptionError: there is no such class, it does not take its options, or what it gives is of another kind.
+    """
+    plain = OmegaConf.to_container(spec, resolve=True) if OmegaConf.is_config(spec) else spec
+    value = build_named(plain, option)
+    if not isinstance(value, kind):
+        raise OptionError(f"{option} gives a {type(value).__name__}, and no {kind.__name__}")
+    return value
 
 
 @cache
@@ -136,42 +176,6 @@ def read_texts(
     """Return the word pieces of all texts and their statistics; each combination is read once."""
     tokens = Tokens(backbone, document_length, query_length, Cache.on_disk())
     return tokens, TermStatistics.of(tokens, collection.documents)
-
-
-@cache
-def whole_texts(collection: Collection, backbone: str) -> Tokens:
-    """Return the word pieces of whole documents, however much of them is read; each backbone's once."""
-    return Tokens(backbone, 1 << 30, cache=Cache.on_disk())
-
-
-def made(config: DictConfig, option: str, kind: type[T]) -> T:
-    """Return the object that an option describes by its class or function.
-
-    Raises:
-        OptionError: there is no such class, it does not take its options, or what it gives is of another kind.
-    """
-    value = build_named(OmegaConf.to_container(config, resolve=True), option)
-    if not isinstance(value, kind):
-        raise OptionError(f"{option}: {config._target_} gives a {type(value).__name__}, and no {kind.__name__}")
-    return value
-
-
-def test_splits(data: DictConfig) -> list[str]:
-    """Return the names of the splits that are ranked at the end."""
-    names = data.splits.test
-    return [str(names)] if isinstance(names, str | int) else list(map(str, names))
-
-
-def test_split(data: DictConfig) -> str:
-    """Return the name of the split that is ranked at the end, where there must be one.
-
-    Raises:
-        OptionError: there are several.
-    """
-    split, *others = test_splits(data)
-    if others:
-        raise OptionError(f"data.splits.test must be one split here, got {', '.join([split, *others])}")
-    return split
 
 
 def sampled(
@@ -205,14 +209,11 @@ def sampled(
     )
 
 
-def rank_by_first_stage(retriever: Retriever, collection: Collection, split: Split) -> Ranking:
+def rank_by_first_stage(retriever: Retriever, split: Split) -> Ranking:
     """Return the candidates of a split in a first stage's order; those without a word of the query come last."""
-    candidates = split.candidates or {}
-    named = {document for scores in candidates.values() for document in scores}
-    retrieved = retriever.retrieve(split.queries, max(1, len(named)), set(collection.documents) - named)
     ranking: Ranking = {}
-    for query_id, scores in candidates.items():
-        known = retrieved.get(query_id, {})
+    for query_id, scores in (split.candidates or {}).items():
+        known = retriever.score(split.queries[query_id], scores)
         last = min(known.values(), default=0.0) - 1
         mine = {document: known.get(document, last) for document in scores}
         ranking[query_id] = {document: mine[document] for document in ranked(mine)}

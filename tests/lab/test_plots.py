@@ -1,13 +1,10 @@
 """Pictures beside tables: which lines make a curve."""
 
-from itertools import pairwise
-
-import pytest
-from lab import files
-from lab.comparison import Comparison, Line
-from lab.files import write_figure
-from lab.plan import Row
-from lab.plots import apart, curves, quality_and_sequences
+from lab import results
+from lab.plots import curves, quality_and_sequences
+from lab.report import Comparison, Line
+from lab.results import write_figure
+from lab.rows import Row
 from omegaconf import OmegaConf
 
 CONFIG = OmegaConf.create({"measures": ["RR@10", "sequences"], "report": {"significance": {"to": ["other"]}}})
@@ -65,15 +62,6 @@ def test_nothing_is_drawn_where_k_is_not_varied(tmp_path):
 
 
 def test_the_first_process_alone_draws(tmp_path, monkeypatch):
-    monkeypatch.setattr(files.processes, "is_first", lambda: False)
+    monkeypatch.setattr(results.processes, "is_first", lambda: False)
     write_figure(tmp_path / "drawn.png", 100, lambda: 1 / 0)
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("heights", [[0.5] * 3, [0.0, 0.0, 0.9], [1.0] * 30, [0.1, 0.5, 0.9], []])
-def test_names_do_not_overlap_and_move_no_more_than_they_must(heights):
-    moved, gap = apart(heights), min(0.055, 1 / max(1, len(heights)))
-    assert all(high - low >= gap - 1e-9 for low, high in pairwise(moved))
-    assert all(-1e-9 <= height <= 1 + 1e-9 for height in moved)
-    if all(high - low >= gap for low, high in pairwise(heights)):
-        assert moved == pytest.approx(heights)

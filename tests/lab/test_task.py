@@ -1,13 +1,15 @@
-"""What is ranked: each task is loaded once; which questions of a split are asked."""
+"""What is ranked: each task is loaded once; which questions are asked; what is retrieved."""
 
 from itertools import pairwise
 
-from lab import task
-from lab.task import load_task, sampled
+import pytest
+from lab.task import load_task, rank_by_first_stage, sampled
 from omegaconf import OmegaConf
+from tales import write_collection
 
 from socialgraph.data import Split
 from socialgraph.data.collection import hash_fraction
+from socialgraph.ranking import BM25, QueryLikelihood
 
 
 def test_splits_that_are_called_by_a_number(tmp_path):
@@ -19,8 +21,10 @@ def test_splits_that_are_called_by_a_number(tmp_path):
     collection = {"_target_": "socialgraph.data.load_folder", "path": str(tmp_path)}
     data = {"collection": collection, "retriever": None, "depth": 2, "runs": {}, "queries": {"dev": None, "test": None},
             "splits": {"train": 1, "dev": 2, "test": 3}}  # fmt: skip
-    task = load_task(OmegaConf.create(data))
-    assert [list(split.queries) for split in (task.train, task.dev, task.tests["3"])] == [["q1"], ["q2"], ["q3"]]
+    task = load_task(OmegaConf.create({**data, "label": "x"}))
+    assert [list(split.queries) for split in (task.train, task.dev, task.test)] == [["q1"], ["q2"], ["q3"]]
+    assert load_task(OmegaConf.create({**data, "label": "x"})) is task  # each is loaded once
+    assert (task.first_stage_score("q3", "a"), task.first_stage_score("q1", "b")) == (2.0, 1.0)
 
 
 def test_questions_that_were_asked_before_are_left_out():
@@ -47,10 +51,45 @@ def test_the_best_candidates_are_ranked():
     assert sampled(split, None, 4, answerable=True).queries
 
 
-def test_a_task_is_loaded_once(monkeypatch):
-    monkeypatch.setattr(task, "_LOADED", {})
-    monkeypatch.setattr(task, "load_task", lambda data: [data.depth])
-    same, other = ({"data": {"label": "a", "depth": "${depth}"}, "depth": depth} for depth in (3, 4))
-    first = task.task_of(OmegaConf.create(same))
-    assert task.task_of(OmegaConf.create(same)) is first
-    assert (first, task.task_of(OmegaConf.create(other))) == ([3], [4])
+@pytest.fixture
+def task(tmp_path):
+    """A task of 12 documents, all of them with a word of every query, and 4 queries in each split."""
+    texts = {f"d{n}": " ".join(["common"] * (n + 1) + [f"word{n}"]) for n in range(12)}
+    queries = {name: f"common word{n}" for n, name in enumerate(texts)}
+    names = list(texts)
+    write_collection(tmp_path, texts, queries, train=names[:4], dev=names[4:8], test=names[8:])
+    data = {
+        "label": "x", "collection": {"_target_": "socialgraph.data.load_folder", "path": str(tmp_path)},
+        "retriever": {"_target_": "socialgraph.ranking.BM25"}, "depth": 3, "runs": {},
+        "queries": {"dev": 0, "test": 2}, "splits": {"train": "train", "dev": "dev", "test": "test"},
+    }  # fmt: skip
+    return load_task(OmegaConf.create(data))
+
+
+def test_candidates_are_retrieved_of_the_queries_that_are_ranked_alone(task, monkeypatch):
+    asked = []
+    whole = BM25.retrieve
+
+    def retrieve(self, queries, k, exclude=frozenset()):
+        asked.append((sorted(queries), k, len(exclude)))
+        return whole(self, queries, k, exclude)
+
+    monkeypatch.setattr(BM25, "retrieve", retrieve)
+    assert len(task.test.candidates) == 2
+    assert not task.dev.queries
+    assert [(queries, k < 5, excluded) for queries, k, excluded in asked] == [
+        (sorted(task.test.queries), True, 0)
+    ]  # neither train nor dev, and no deeper than is ranked
+    assert len(task.train.candidates) == 4
+    queries, _, excluded = asked[1]
+    assert (queries, excluded) == ([f"q-d{n}" for n in range(4)], 8)  # without what another split asks for
+
+
+def test_a_first_stage_ranks_the_candidates_as_it_would_all_documents(task):
+    documents = task.collection.documents
+    for retriever in (BM25().fit(documents), QueryLikelihood().fit(documents)):
+        every = retriever.retrieve(task.test.queries, len(documents))
+        for query, scores in rank_by_first_stage(retriever, task.test).items():
+            assert scores == {one: score for one, score in every[query].items() if one in task.test.candidates[query]}
+        assert retriever.score("word3 nobody", ["d3", "d4", "gone"]).keys() == {"d3"}
+        assert retriever.score("nobody", ["d3"]) == {}

@@ -12,7 +12,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from lab.mistakes import one_line_errors
+from hydra.errors import HydraException
+from lab.command import in_one_line
+from omegaconf.errors import OmegaConfBaseException
 
 from socialgraph.errors import SocialgraphError
 
@@ -42,10 +44,9 @@ def limit(seconds: int) -> Iterator[None]:
 def as_error() -> Iterator[None]:
     """Let the one line that a command ends with be an error, as a ledger counts them."""
     try:
-        with one_line_errors():
-            yield
-    except SystemExit as stopped:
-        raise SocialgraphError(str(stopped.code)) from None
+        yield
+    except (SocialgraphError, HydraException, OmegaConfBaseException) as error:
+        raise SocialgraphError(f"error: {in_one_line(error)}") from None
 
 
 class Ledger:

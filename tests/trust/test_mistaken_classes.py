@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import warnings
 
 import numpy as np
 import pytest
@@ -11,12 +10,15 @@ import torch
 from broken_classes import PAIRS, collection
 from commands import configuration
 from hydra import compose
-from lab.recipe import Recipe, check_own_classes
+from lab.system import System
 from ledger_of_cases import Ledger, as_error, told  # noqa: F401  (a fixture)
-from mistaken_partitions import PARTITIONS, Right
+from mistaken_partitions import PARTITIONS
 from mistaken_patterns import PATTERNS
 
+from socialgraph.errors import OptionError
+from socialgraph.errors import is_own as is_user_defined
 from socialgraph.partition import NodeCircles
+from socialgraph.testing import check_partition, check_pattern
 
 
 @pytest.fixture(autouse=True)
@@ -30,14 +32,19 @@ def _as_it_was():
     np.random.set_state(before[3])
 
 
-def checked(*typed: str) -> Recipe:
-    """Do what run.py does with a recipe before anything is ranked."""
+def checked(*typed: str) -> System:
+    """Make a system, and check what is the user's own in it."""
     seed = torch.initial_seed()
     try:
         with as_error():
-            recipe = Recipe(compose("config", list(typed)))
-            check_own_classes(recipe)
-            return recipe
+            system = System(compose("config", list(typed)))
+            if is_user_defined(system.parts.circles):
+                check_partition(system.parts.circles)
+            for pattern in filter(is_user_defined, system.parts.edges.patterns.values()):
+                check_pattern(pattern)
+            if torch.get_default_dtype() != torch.float32:
+                raise OptionError(f"PyTorch's default type is {torch.get_default_dtype()}")
+            return system
     finally:
         torch.set_default_dtype(torch.float32)
         torch.manual_seed(seed)
@@ -52,8 +59,8 @@ def test_partitions(tmp_path):
             def do(name: str = name, right_one: bool = says is None) -> None:
                 typed = [f"partition._target_=mistaken_partitions.{name}", "partition.k=2"]
                 typed += ["~partition.max_size"] if right_one else []
-                recipe = checked(f"model.backbone={tmp_path}", *typed)
-                got = build(circles=recipe.parts.circles)(PAIRS)
+                system = checked(f"model.backbone={tmp_path}", *typed)
+                got = build(circles=system.parts.circles)(PAIRS)
                 assert right_one, "nobody has noticed"
                 assert torch.equal(got.circle_index, right.circle_index)
 
@@ -69,24 +76,10 @@ def test_patterns(tmp_path):
             def do(name: str = name, right_one: bool = says is None) -> None:
                 typed = ["edges=random", "~edges.patterns.uniform"]
                 typed.append(f"+edges.patterns.own._target_=mistaken_patterns.{name}")
-                recipe = checked(f"model.backbone={tmp_path}", *typed)
-                got = build(patterns=list(recipe.parts.edges.patterns.values()))(PAIRS)
+                system = checked(f"model.backbone={tmp_path}", *typed)
+                got = build(patterns=list(system.parts.edges.patterns.values()))(PAIRS)
                 assert right_one, "nobody has noticed"
                 assert got.leader_index.numel() > 0
 
             ledger.case(name, do, says or "nothing", sound=says is None)
     ledger.close(at_least=30)
-
-
-def test_weights_that_nobody_trains_are_told(tiny_bert):
-    with configuration(), warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("always")
-        recipe = Recipe(compose("config", [f"model.backbone={tiny_bert[0]}"]))
-        recipe.parts.circles = Right()
-        recipe.parts.circles.bias = torch.nn.Parameter(torch.zeros(1))
-        check_own_classes(recipe)
-        recipe.parts.circles.requires_grad_(False)
-        check_own_classes(recipe)
-    assert [str(one.message) for one in warned if "will not be trained" in str(one.message)] == [
-        "Right: bias will not be trained, as drawing has no gradient; requires_grad_(False) says that this is meant"
-    ]

@@ -26,7 +26,7 @@ def loaded(folder: Path, odd: Odd) -> None:
     """Load the folder as all commands do, and measure its candidates."""
     with as_error():
         task = load_task(composed_from("data=folder", f"data.path={folder}", *odd.typed).data)
-    split = task.tests["test"]
+        _, split = task.dev, task.test
     assert 0 <= evaluate(split.qrels, split.candidates, ["RR@10"]).mean["RR@10"] <= 1
 
 

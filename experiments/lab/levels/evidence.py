@@ -15,18 +15,19 @@ independent, so intervals and tests count documents (``clusters``).
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import index_to_mask, scatter
 
-from lab.describe import drawn
-from lab.outcome import Outcome, Ranked
-from lab.plan import Run
-from lab.recipe import Recipe
+from lab.circles import drawn
+from lab.rows import Run
+from lab.system import System
 from lab.task import Task
 from socialgraph.data import Cache, Tokens
+from socialgraph.data.collection import Run as Ranking
 from socialgraph.data.collection import hash_fraction
 from socialgraph.data.evidence import Evidence
 from socialgraph.data.graph import circle_document, circle_size
@@ -34,16 +35,16 @@ from socialgraph.errors import InputError
 from socialgraph.ranks import places, ranks
 
 
-def look(run: Run, recipe: Recipe, task: Task) -> Outcome:
-    """Gather the circles of the relevant documents and say what of the evidence they hold.
+def look(run: Run, system: System, task: Task) -> tuple[Ranking, dict[str, Any]]:
+    """Gather the circles of the relevant documents and say what of the evidence they hold; nothing is ranked.
 
     Raises:
         InputError: no question of the split has evidence that is known.
     """
     began = time.perf_counter()
-    builder = recipe.builder(task, Cache.on_disk())
-    known = known_places(task, builder.tokens, run.asked["amount"])
-    queries = task.collection[task.test_name].queries
+    builder = system.builder(task, Cache.on_disk())
+    known = known_places(task, builder.tokens, run.level["amount"])
+    queries = task.collection[task.data.splits.test].queries
     pairs = [(query_id, queries[query_id], place.document_id) for query_id, place in known.items()]
     measured: dict[str, dict[str, float]] = {}
     spent: dict[str, float] = {}
@@ -52,10 +53,12 @@ def look(run: Run, recipe: Recipe, task: Task) -> Outcome:
         bounds = torch.tensor([[known[query_id].start, known[query_id].end] for query_id, _, _ in batch])
         for name, values in measures(graph, bounds.to(graph.batch.device)).items():
             measured.setdefault(name, {}).update(zip((q for q, _, _ in batch), values.tolist(), strict=True))
-    clusters = {query_id: place.document_id for query_id, place in known.items()}
-    also = {"clusters": clusters, "graph_seconds_per_document": spent["graph"] / len(pairs)}
-    test = Ranked({}, (time.perf_counter() - began) / len(pairs), measured)  # nothing is ranked
-    return Outcome(recipe.name, {task.test_name: test}, also=also)
+    return {}, {
+        "measures": measured,
+        "clusters": {query_id: place.document_id for query_id, place in known.items()},
+        "seconds_per_document": (time.perf_counter() - began) / len(pairs),
+        "graph_seconds_per_document": spent["graph"] / len(pairs),
+    }
 
 
 def known_places(task: Task, tokens: Tokens, amount: int) -> dict[str, Evidence]:
@@ -66,7 +69,7 @@ def known_places(task: Task, tokens: Tokens, amount: int) -> dict[str, Evidence]
     Raises:
         InputError: there is none.
     """
-    where, asked = task.evidence, task.collection[task.test_name]
+    where, asked = task.evidence, task.collection[task.data.splits.test]
     known: dict[str, Evidence] = {}
     for query_id in sorted(asked.queries, key=hash_fraction):
         place = where.get(query_id)
@@ -76,7 +79,7 @@ def known_places(task: Task, tokens: Tokens, amount: int) -> dict[str, Evidence]
                 known[query_id] = place
     if not known:
         raise InputError(
-            f"{task.data.label}, split {task.test_name}: where the evidence stands is known of no question; "
+            f"{task.data.label}, split {task.data.splits.test}: where the evidence stands is known of no question; "
             "level=reading goes without"
         )
     return known

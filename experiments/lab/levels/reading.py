@@ -12,6 +12,7 @@ into.
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import torch
 from omegaconf import DictConfig
@@ -19,12 +20,11 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import scatter
 
-from lab.describe import drawn, pairs_of, timed
+from lab.circles import drawn, pairs_of, timed
 from lab.levels.scores import KeptScores
-from lab.outcome import Outcome, Ranked
-from lab.plan import Run
-from lab.recipe import Recipe, bf16, device
-from lab.task import Task, sampled
+from lab.rows import Run
+from lab.system import System, bf16, device
+from lab.task import Task
 from socialgraph import ranking
 from socialgraph.backbone import load_tokenizer
 from socialgraph.data import Cache, Split
@@ -39,7 +39,7 @@ from socialgraph.ranking.identity import weights_digest
 MEASURES, POOLS = ("RR@10", "nDCG@10"), ("mean", "max")
 
 
-def read(run: Run, recipe: Recipe, task: Task) -> Outcome:
+def read(run: Run, system: System, task: Task) -> tuple[Ranking, dict[str, Any]]:
     """Score the candidates of some questions by their circles.
 
     Raises:
@@ -47,8 +47,8 @@ def read(run: Run, recipe: Recipe, task: Task) -> Outcome:
         OptionError: the encoder has other word pieces than the reader.
     """
     began, config, asked = time.perf_counter(), run.config, questions(run, task)
-    builder = recipe.builder(task, Cache.on_disk())
-    readers = {name: READERS[name](config) for name in run.asked["readers"]}
+    builder = system.builder(task, Cache.on_disk())
+    readers = {name: READERS[name](config) for name in run.level["readers"]}
     pairs, budget = pairs_of(asked), config.trainer.token_budget
     runs: dict[str, Ranking] = {f"{name} {how}": {} for name in readers for how in POOLS}
     sequences: dict[str, float] = dict.fromkeys(asked.queries, 0.0)
@@ -74,13 +74,13 @@ def read(run: Run, recipe: Recipe, task: Task) -> Outcome:
         for measure, values in ranking.evaluate(asked.qrels, ordered, MEASURES).per_query.items()
     }
     measures["sequences"] = sequences
-    test = Ranked(next(iter(runs.values())), (time.perf_counter() - began) / len(pairs), measures)
-    also = {
+    return next(iter(runs.values())), {
+        "measures": measures,
+        "seconds_per_document": (time.perf_counter() - began) / len(pairs),
         "graph_seconds_per_document": spent["graph"] / len(pairs),
         "newly_read": max(scored.new for scored in readers.values()),
         **{f"{name}_seconds": spent[name] for name in readers},
     }
-    return Outcome(recipe.name, {task.test_name: test}, also=also)
 
 
 def questions(run: Run, task: Task) -> Split:
@@ -89,11 +89,12 @@ def questions(run: Run, task: Task) -> Split:
     Raises:
         InputError: there is none.
     """
-    name, data, skipped = task.test_name, run.config.data, run.asked["skipped"]
-    asked = sampled(task.collection[name], run.asked["amount"], data.depth, answerable=True, skipped=skipped)
+    skipped = run.level["skipped"]
+    asked = task.answerable(run.level["amount"], skipped)
     if not asked.queries:
         more = f" behind the first {skipped} (levels.reading.skipped)" if skipped else ""
-        raise InputError(f"{data.label}, split {name}: no question{more} has a relevant document among its candidates")
+        where = f"{task.data.label}, split {task.data.splits.test}"
+        raise InputError(f"{where}: no question{more} has a relevant document among its candidates")
     return asked
 
 

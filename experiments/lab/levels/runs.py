@@ -7,38 +7,44 @@ from collections.abc import Sequence
 from math import comb
 from pathlib import Path
 from statistics import fmean
-from typing import Any, get_args
+from typing import Any
 
 from hydra import compose
 from omegaconf import DictConfig, OmegaConf
 
-from lab.by_query import write_sections
-from lab.comparison import Comparison
 from lab.levels.reading import READERS, questions
-from lab.options.commands import Level
-from lab.plan import Row, Run, backbone_name, composed, identity, sources, typed_for_rows, with_seed
-from lab.task import task_of, test_split
+from lab.rows import Row, Run, backbone_name, composed, identity, sources, with_seed
+from lab.task import load_task
+from lab.typed import key_of, typed
 from socialgraph.data import Split
 from socialgraph.errors import OptionError
 
 log = logging.getLogger("socialgraph")
 
+#: from cheap to dear
+LEVELS = ("evidence", "reading", "training")
+
 
 def levels_of(config: DictConfig) -> list[str]:
-    """Return the levels that are wanted, from cheap to dear."""
-    wanted = [config.level] if isinstance(config.level, str) else config.level
-    return [level for level in get_args(Level) if level in wanted]
+    """Return the levels that are wanted, from cheap to dear.
+
+    Raises:
+        OptionError: there is no such level.
+    """
+    wanted = [config.level] if isinstance(config.level, str) else list(config.level or ())
+    if not wanted or not set(wanted) <= set(LEVELS):
+        raise OptionError(f"level must be of {', '.join(LEVELS)}, got {config.level}")
+    return [level for level in LEVELS if level in wanted]
 
 
 def can_be_read(level: str, config: DictConfig, run: Run) -> bool:
     """Tell whether a level says anything of a collection: evidence must be known. One that is alone is tried anyway."""
-    if level != "evidence" or levels_of(config) == ["evidence"]:
+    if level != "evidence" or levels_of(config) == ["evidence"] or load_task(run.config.data).evidence:
         return True
-    known = bool(task_of(run.config).evidence)
-    if not known:
-        label = run.config.data.label
-        log.info("%s: where the evidence of questions stands is not known, so that level is left out", label)
-    return known
+    log.info(
+        "%s: where the evidence of questions stands is not known, so that level is left out", run.config.data.label
+    )
+    return False
 
 
 def settings_of(config: DictConfig, level: str) -> DictConfig:
@@ -49,43 +55,43 @@ def settings_of(config: DictConfig, level: str) -> DictConfig:
     Raises:
         OptionError: no measure is left.
     """
-    own = config.levels.get(level, {})
-    settings = OmegaConf.merge(config, {key: own[key] for key in ("measures", "report") if key in own})
-    if "readers" in own:
+    settings = OmegaConf.create(OmegaConf.to_container(config, resolve=True))
+    if level == "training":
+        return settings
+    own = settings.levels[level]
+    settings.report, settings.measures = own.report, own.measures
+    if level == "reading":
         silent = READERS.keys() - set(own.readers)
-
-        def read(names: Sequence[str]) -> list[str]:
-            return [name for name in names if not silent & set(name.split())]
-
-        if not (measures := read(settings.measures)):
-            typed = f"levels.reading.measures={list(settings.measures)}"
-            raise OptionError(f"{typed}, but levels.reading.readers={list(own.readers)}")
-        significance = settings.report.significance
-        settings.measures, significance.measures = measures, read(significance.measures) or measures[:1]
+        settings.measures = [name for name in own.measures if not silent & set(name.split())]
+        if not settings.measures:
+            raise OptionError(f"levels.reading.measures={own.measures}, but levels.reading.readers={own.readers}")
+        tested = [name for name in own.report.significance.measures if name in settings.measures]
+        settings.report.significance.measures = tested or settings.measures[:1]
     return settings
 
 
 def level_runs(config: DictConfig, level: str, rows: Sequence[Row], folder: Path) -> list[Run]:
     """Return the runs of a level: every row with every seed."""
-    training = level == "training"
-    before = list(config.size.overrides)
-    if training:
-        before += [f"document_length={config.size.compared}", f"k={config.size.compared_circles}"]
+    if level == "training":
+        asked: dict[str, Any] = {}
+        before = [f"document_length={config.size.compared}", f"k={config.size.compared_circles}"]
     else:
+        names = ("amount", "skipped", "readers") if level == "reading" else ("amount",)
+        asked = {name: OmegaConf.to_container(config.levels[level])[name] for name in names}  # type: ignore[index,call-overload]
         package = compose("options")  # how much a ranker reads, of which training can afford less
-        before += [f"document_length={package.document_length}", f"k={package.k}", *config.levels.overrides]
-    before += ["++partition.k=${k}", *typed_for_rows(config)]  # also where a partition's own file has another number
-    own = {"sample": config.sample} if training else OmegaConf.to_container(config.levels[level])
-    asked = {key: own[key] for key in ("sample", "amount", "skipped", "readers") if key in own}
+        before = [f"document_length={package.document_length}", f"k={package.k}", *config.levels.overrides]
+    before += ["++partition.k=${k}"]  # also where a partition's own file has another number
+    own = {"varied", "beside", "baseline", "level", "name"}
+    before += [one for one in typed() if key_of(one).split(".")[0] not in own]
     runs = []
     for row in rows:
         unseeded = composed([*before, *row.overrides], row.label)
-        if not training and unseeded.recipe.circles is None:
+        if level != "training" and unseeded.recipe.circles is None:
             raise OptionError(f"{row.label} has no friend circles to look at: level=training compares systems")
         for one in (with_seed(unseeded, seed) for seed in config.seeds):
-            depends = (identity(one) if training else depends_on(one, level)) | asked | {"sources": sources(one)}
-            split, kind = test_split(one.data), "" if training else level
-            runs.append(Run(row, one, {split: folder}, {split: depends}, kind=kind, asked=asked))
+            depends = (identity(one) if level == "training" else depends_on(one, level)) | asked
+            depends |= {"sources": sources(one)}
+            runs.append(Run(row, one, folder, depends, "" if level == "training" else level, level=asked))
     return runs
 
 
@@ -100,20 +106,10 @@ def depends_on(one: DictConfig, level: str) -> dict[str, Any]:
     return kept | {"level": level}
 
 
-def sections(level: str, comparison: Comparison, run: Run, folder: Path) -> str:
-    """Return what stands below the table of a level: its first measure by length and by where the evidence starts."""
-    if level == "training" or not comparison.lines:
-        return ""
-    by_query = write_sections(comparison, run.config, test_split(run.config.data), folder)
-    if level == "evidence":
-        return by_query
-    return f"\n{random_order(run)}\n{by_query}"
-
-
 def random_order(run: Run) -> str:
     """Return what a random order gets at the level of reading, in words."""
-    chance = random_reciprocal_rank(questions(run, task_of(run.config)))
-    return f"A random order of the candidates has RR@10 {chance:.4f}."
+    chance = random_reciprocal_rank(questions(run, load_task(run.config.data)))
+    return f"\nA random order of the candidates has RR@10 {chance:.4f}.\n"
 
 
 def random_reciprocal_rank(split: Split, cut: int = 10) -> float:
