@@ -25,7 +25,7 @@ from torch import Tensor
 from socialgraph.kernels.closed_form import ClosedForm
 
 #: a tile of pairs: larger ones spill registers
-ROWS, COLUMNS = 16, 64
+ROWS, COLUMNS = 32, 16
 #: nodes, friends or members that the program of a document looks at together
 TILE, MEMBERS = 1024, 64
 #: warps of that program
