@@ -163,8 +163,6 @@ def train_and_rank(run: Run, system: System, task: Task) -> tuple[Ranking, dict[
     builder = system.builder(task, Cache(run.weights) if run.weights else None)
     set_seed(config.seed)
     model, training = system.model, None
-    if config.trainer.compile:
-        model.compile_layers()  # type: ignore[operator]
     if system.is_trainable:
         groups = TrainingGroups(task.train, config.trainer.groups, config.trainer.negatives, config.seed)
         training = system.train(builder, groups, folder / "training")

@@ -21,7 +21,6 @@ class Trainer:
     negatives: int = MISSING
     token_budget: int = MISSING
     save_every: int = MISSING
-    compile: bool = False
     bf16: Any = "auto"
     arguments: dict[str, Any] = field(default_factory=dict)
 

@@ -42,7 +42,7 @@ def test_what_a_run_depends_on_has_no_place(depends, tiny_bert, tmp_path):
     own = [depends("data=folder", f"data.path={tmp_path / name}") for name in ("one", "two")]
     assert own[0] != own[1]
     # how fast it is, and how a split is typed, are no part of it
-    assert depends("trainer.save_every=0", "trainer.compile=true") == depends()
+    assert depends("trainer.save_every=0") == depends()
     assert depends("data.splits.test=2019") == depends("data.splits.test='2019'")
     assert depends("recipe=bm25", "backbone=minilm") == depends("recipe=bm25", "backbone=minilm-reader")
 
