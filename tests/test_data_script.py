@@ -62,7 +62,7 @@ def test_built_from_a_copy_and_found(tmp_path, monkeypatch):
 
 def test_what_is_typed_wrong_is_one_line():
     unknown = data("wikipedia")
-    assert unknown.returncode == 1
+    assert unknown.returncode == 2
     assert unknown.stderr.splitlines()[-1].startswith("error: there is no collection 'wikipedia' to build; there are: ")
     assert data("wtq", "covidqa", "--source", ".").stderr.endswith("error: --source is the copy of one collection\n")
 

@@ -21,7 +21,6 @@ from socialgraph.recipes.compose import recipes
 TYPED_WRONG = {
     "run seed=x": "seed=x .*could not be converted to Integer",
     "run trainer.groups=1.5": "trainer.groups=1.5 .*could not be converted to Integer",
-    "run trainer.bf16=maybe": "trainer.bf16=maybe",
     "run trainer.grups=1": "Could not override 'trainer.grups'.",
     "run partition=nobody": "Could not find 'partition/nobody' Available options in 'partition': beside-windows edge ",
     "run recipe=bigbrd": "Could not find 'recipe/bigbrd' Available options .* bigbird",

@@ -288,8 +288,7 @@ def identity(config: DictConfig) -> dict[str, Any]:
         name: OmegaConf.to_container(config[name], resolve=True) if OmegaConf.is_config(config[name]) else config[name]
         for name in names
     }
-    for how in ("save_every", "compile"):  # these change times, not results
-        kept["trainer"].pop(how)
+    kept["trainer"].pop("save_every")  # changes times, not results
     kept["recipe"].pop("stored", None)  # so does this, which recipes no longer say
     for part in (kept["trainer"], kept["recipe"]["training"] or {}):
         part["arguments"] = {key: value for key, value in part.get("arguments", {}).items() if key not in TOLD}

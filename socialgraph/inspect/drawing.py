@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.font_manager import FontProperties, findfont, get_font
 
 from socialgraph.data.graph import DocumentGraph
 from socialgraph.inspect.names import whole_words
 from socialgraph.inspect.networkx import circles_of, edges_inside, friendships, one_graph
+
+if TYPE_CHECKING:  # who ranks draws nothing and need not wait for matplotlib
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 #: Paul Tol's "bright": distinct for the colour-blind, too
 COLOURS = ("#4477AA", "#EE6677", "#228833", "#AA3377", "#66CCEE", "#CCBB44")
@@ -45,6 +46,8 @@ def draw(graph: DocumentGraph, words: Sequence[str] | None = None, title: str | 
     ends = friendships(graph)[0]
     circle_index, leader_index, passage_mask = circles_of(graph)
     circles = (~passage_mask).nonzero().flatten().tolist()
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(11, 5), facecolor="white", layout="constrained")
     lanes, matrix = figure.subplots(1, 2, width_ratios=(1.3, 1))
     last = max(int(graph.num_nodes or 0), 1) - 0.5
@@ -84,6 +87,8 @@ def printable(text: str, room: int) -> str:
 
 @cache
 def _glyphs() -> frozenset[int]:
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+
     return frozenset(get_font(findfont(FontProperties(family=FONT))).get_charmap())
 
 

@@ -265,6 +265,8 @@ class RankingTrainer(Trainer):
         """Say in one line why a training ended, and how it goes on."""
         try:
             yield
+        except OutputError as error:
+            raise OutputError(f"{error}; {self._advice()}") from error
         except SocialgraphError:
             raise
         except KeyboardInterrupt:

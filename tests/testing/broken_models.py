@@ -141,7 +141,11 @@ BROKEN = {
     Dice: ("global random numbers stay as they are", "some words", "it uses or seeds the global generator of torch"),
     Sociable: ("a batch is its documents alone", TOGETHER, "in the batch, "),
     Superstitious: ("the order of documents does not matter", TOGETHER, "document 0 scores "),
-    Unwritten: ("what is saved is loaded", TOGETHER, "config.json lacks the option 'weight'"),
+    Unwritten: (
+        "what is saved is loaded",
+        TOGETHER,
+        "raises OptionError: torch.nn.modules.linear.Identity: it takes any",
+    ),
     Unsaved: ("what is saved is loaded", TOGETHER, "when saved, "),
     Rooted: ("gradients are finite", TOGETHER, "the gradient of score.weight is not finite"),
     Detached: ("gradients reach every parameter", TOGETHER, "no gradient comes to embedding.word.weight and "),
