@@ -44,7 +44,7 @@ class GraphBuilder:
         keep_edges: whether batches have ``edge_index`` and ``edge_weight``. Every look at a graph needs them; models of
             circles do not, and to gather the same circles without drawing all edges is several times faster. A joint
             graph always has them.
-        seed: of the coins. The graph of a pair is a function of seed, ids and texts alone.
+        seed: of the draws. The graph of a pair is a function of the seed and the texts alone.
         device: where graphs are built, and where they stay.
         cache: keeps the weights of costly patterns (dynamic centrality); None keeps 1 GiB of them in memory.
         first_stage: query id, document id -> score, for partitions that see the graph, such as

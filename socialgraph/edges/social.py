@@ -1,4 +1,4 @@
-"""Who is friends with whom: the weighted mean of patterns, scaled to a sparsity, drawn by coins."""
+"""Who is friends with whom: the weighted mean of patterns, scaled to a sparsity, drawn by hashes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SocialEdges(EdgeSampler):
         P = \sum_x \lambda_x P_x, \qquad
         \sum_{i \ne j} \min(1, P_{ij} / \mu) = l (l - 1) (1 - sparsity)
 
-    Each unordered pair of distinct tokens gets one coin and is an edge with probability min(1, P / mu).
+    Each unordered pair of distinct tokens is drawn once and is an edge with probability min(1, P / mu).
     mu is exact: probabilities that are clipped at 1 are taken into account. (The paper's equation 8 counts
     all l^2 places, with the diagonal and without the clipping; for l = 2,048 the difference is 0.05 %. Its l is
     "the max length of documents"; here, as in the released code, it is the document's own length, so that a short

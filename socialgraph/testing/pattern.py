@@ -140,7 +140,7 @@ def training_and_ranking_get_the_same_values(pattern: Pattern, graph: Data) -> s
 
 
 def global_random_numbers_stay_as_they_are(pattern: Pattern, graph: Data) -> str | None:
-    """Nothing is drawn at random: a pattern is a probability, edges are drawn later, by coins of their own."""
+    """Nothing is drawn at random: a pattern is a probability, edges are drawn later, by hashes."""
     return global_generators_touched(lambda: matrices(pattern(graph)))
 
 

@@ -1,4 +1,4 @@
-"""A model's folder, a cache and a YAML run nothing: no pickle, no code. Absurd sizes: test_bad_models.py."""
+"""A model's folder, a cache and a YAML run nothing: no pickle, no code."""
 
 from __future__ import annotations
 
