@@ -53,7 +53,7 @@ def main() -> None:
         patterns = [OwnDistance(), StaticCentrality(), DynamicDistance(), DynamicCentrality("minilm")]
         steps = {}
         for name, check in (("checked", True), ("unchecked", False)):
-            edges = SocialEdges(patterns, compile=False)
+            edges = SocialEdges(patterns)
             parts = (collection.documents, tokens, statistic, edges, OwnCircles(16), Windows(128))
             builder = GraphBuilder(*parts, check=check, device=where)
             builder(pairs)  # keeps the weights of dynamic centrality

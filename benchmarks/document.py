@@ -40,7 +40,7 @@ def main() -> None:
     pairs = [(f"q{i}", text, name) for i, name in zip(range(args.documents), cycle(whole))]
     bert, half = (DynamicCentrality(args.backbone, bf16=bf16).to(where) for bf16 in (False, True))
     patterns = [StaticDistance(), StaticCentrality(), DynamicDistance(), bert]
-    edges, fused = (SocialEdges(patterns, compile=compiled) for compiled in (False, True))
+    edges = SocialEdges(patterns)
     node, edge = NodeCircles(args.circles), EdgeCircles(args.circles)
     batch, passages = (
         GraphBuilder(
@@ -56,8 +56,8 @@ def main() -> None:
         with precision:
             model(graph)
 
-    def lazily(sampler: SocialEdges, level: NodeCircles | EdgeCircles) -> None:
-        level.from_sampled(sampler.sampled(batch))
+    def undrawn(level: NodeCircles | EdgeCircles) -> None:
+        level.from_sampled(edges.sampled(batch))
 
     steps = {
         "dynamic centrality (a BERT pass over 512 tokens)": lambda: bert.weights(batch),
@@ -66,10 +66,8 @@ def main() -> None:
         "all edges": lambda: edges(batch),
         "edge-level circles of all edges": lambda: edge(*circles),
         "node-level circles of all edges": lambda: node(*circles),
-        "edges where needed + edge-level circles": lambda: lazily(edges, edge),
-        "edges where needed + node-level circles": lambda: lazily(edges, node),
-        "the same edge-level, compiled coins": lambda: lazily(fused, edge),
-        "the same node-level, compiled coins": lambda: lazily(fused, node),
+        "probabilities + edge-level circles": lambda: undrawn(edge),
+        "probabilities + node-level circles": lambda: undrawn(node),
         FORWARD: lambda: score(socialformer, batch),
         "PARADE forward, passages": lambda: score(parade, passages),
     }

@@ -1,14 +1,13 @@
 """What edges and circles cost for one document, against the paper's text: `python benchmarks/graph.py`.
 
-Five ways to the sixteen circles of a document with the four patterns (sparsity 0.93):
+Four ways to the sixteen circles of a document with the four patterns (sparsity 0.93):
 
 * literal: sections 3.1 and 3.2 pair by pair in plain Python, as `tests/reference.py` states them;
 * NumPy: the same with whole l x l matrices, as a careful NumPy user would write it;
 * edge list: our sampler draws all edges, the partition reads them;
-* ours: the partition draws what it needs, what GraphBuilder does;
-* compiled: the same with `SocialEdges(compile=True)`, which matters up to 4,096 tokens.
+* ours: circles by the kernels, which store no graph; what GraphBuilder does.
 
-The first two make independent random draws, so their circles differ from ours; the last three agree bit for bit, which
+The first two make independent random draws, so their circles differ from ours; the last two agree bit for bit, which
 is checked, and run on the GPU if there is one. BERT's weights for dynamic centrality are given to all. All ways take
 turns in one process; the table has medians. Peak memory is that of a process of its own, above what it had after
 loading. The JSON goes to benchmarks/results/graph.json.
@@ -50,10 +49,10 @@ SPARSITY, CIRCLES, SIZE = 0.93, 16, 128
 LEVELS: dict[str, type[FriendCircles]] = {"edge": EdgeCircles, "node": NodeCircles}
 #: the longest document for each way, and how often it is timed
 WAYS = {
-    "literal": (2048, 3), "NumPy": (4096, 5), "edge list": (8192, 7), "ours": (65536, 15), "compiled": (4096, 15),
+    "literal": (2048, 3), "NumPy": (4096, 5), "edge list": (8192, 7), "ours": (65536, 15),
 }  # fmt: skip
 #: ours: they agree bit for bit
-EXACT = ("edge list", "ours", "compiled")
+EXACT = ("edge list", "ours")
 
 
 class Given(Centrality):
@@ -63,8 +62,7 @@ class Given(Centrality):
 
 
 PATTERNS = [StaticDistance(), StaticCentrality(), DynamicDistance(), Given()]
-SAMPLER = SocialEdges(PATTERNS, sparsity=SPARSITY, compile=False)
-FUSED = SocialEdges(PATTERNS, sparsity=SPARSITY, compile=True)
+SAMPLER = SocialEdges(PATTERNS, sparsity=SPARSITY)
 
 
 @cache
@@ -151,13 +149,8 @@ def ours(batch: Batch, level: str) -> tuple[Tensor, Tensor]:
     return LEVELS[level](CIRCLES, SIZE).from_sampled(SAMPLER.sampled(batch))
 
 
-def compiled(batch: Batch, level: str) -> tuple[Tensor, Tensor]:
-    """The same, coins in one fused kernel."""
-    return LEVELS[level](CIRCLES, SIZE).from_sampled(FUSED.sampled(batch))
-
-
 RUN: dict[str, Callable] = {
-    "literal": literal, "NumPy": numpy, "edge list": edge_list, "ours": ours, "compiled": compiled,
+    "literal": literal, "NumPy": numpy, "edge list": edge_list, "ours": ours,
 }  # fmt: skip
 
 

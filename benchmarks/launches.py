@@ -1,31 +1,25 @@
-"""What a GPU is told and asked while graphs are built on it: `python benchmarks/launches.py`.
+"""What a GPU is told and asked for the circles of a batch: `python benchmarks/launches.py`.
 
-Short operations take a GPU less time than the processor needs to launch them, about 15 microseconds each, and every
-answer that the processor waits for (how many, which) empties the queue. Both can be counted without a GPU: the graphs
-are built on the second device of the tests, whose operations the CPU computes and which takes a GPU's road through the
-code, but for the fused kernel, instead of which its parts are counted. Dynamic centrality's weights are kept from
-before. JSON: benchmarks/results/launches.json.
+A small operation takes a GPU less time than the processor needs to launch it, and every answer that the processor
+waits for empties the queue. Both can be counted on a CPU: the operations that PyTorch is asked for, and those whose
+answer is a number or a size. The kernels of edges and circles count as the three launches that they are on a GPU.
+Weights of centralities are there. Ends with an error where more are counted than benchmarks/results/launches.json has,
+and writes that file with --accept.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import torch
-from measure import parser, table, write
-from torch.utils._pytree import tree_leaves
+from measure import RESULTS, parser, table, write
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from socialgraph.data import GraphBuilder, TermStatistics, Tokens, load_pydocs
 from socialgraph.edges import DynamicCentrality, DynamicDistance, SocialEdges, StaticCentrality, StaticDistance
 from socialgraph.partition import EdgeCircles, NodeCircles, Windows
-
-sys.path.append(str(Path(__file__).parents[1] / "tests"))
-import another_device
-from another_device import DEVICE, There
 
 #: operations that only say how memory is read, or take some
 NOTHING = {
@@ -33,63 +27,64 @@ NOTHING = {
     "permute", "reshape", "select", "slice", "split", "split_with_sizes", "squeeze", "t", "transpose", "unbind",
     "unfold", "unsqueeze", "view", "_unsafe_view",
 }  # fmt: skip
-#: operations whose result has a size that the device must tell
-ASKING = {"nonzero", "masked_select", "_unique2", "unique_dim", "unique_consecutive", "repeat_interleave"}
-COUNTED: Counter[str] = Counter()
-compute = another_device.compute
+#: operations whose answer the processor waits for
+ASKING = {"_local_scalar_dense", "nonzero", "masked_select", "_unique2", "repeat_interleave", "equal"}
 
 
-def counted(operation: Callable, args: tuple, kwargs: dict) -> Any:
-    """Compute an operation, and count it if the device has to do with it."""
-    result = compute(operation, args, kwargs)
-    there = any(isinstance(x, There) for x in tree_leaves((args, kwargs)))
-    arrives = any(isinstance(x, There) for x in tree_leaves(result))
-    name = operation._schema.name.split("::")[1]
-    if (there or arrives) and name not in NOTHING:
-        COUNTED["launches"] += 1
-        mask = name.startswith("index") and any(
-            x.dtype in (torch.bool, torch.uint8) for x in tree_leaves(args[1:2]) if isinstance(x, torch.Tensor)
-        )
-        COUNTED["waits"] += name in ASKING or mask or (there and not arrives)
-    return result
+class Counting(TorchDispatchMode):
+    """Counts operations while they are computed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: Counter[str] = Counter()
+
+    def __torch_dispatch__(self, operation: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        """Compute an operation and count it."""
+        name = operation._schema.name.split("::")[1]
+        self.found["launches"] += name not in NOTHING
+        self.found["waits"] += name in ASKING
+        return operation(*args, **(kwargs or {}))
 
 
-def count(run: Callable[[], Any]) -> dict[str, int]:
-    """Return what is counted while something runs."""
-    COUNTED.clear()
-    run()
-    return dict(COUNTED)
+def count(run: Any) -> dict[str, int]:
+    """Return what is counted while circles are found; the kernels are three launches."""
+    run()  # compiled and kept from now on
+    with Counting() as counting:
+        run()
+    counting.found["launches"] += 3
+    return dict(counting.found)
 
 
 def main() -> None:
     """Count for batches of several sizes."""
     options = parser(__doc__)
     options.add_argument("--length", type=int, default=2048, help="word pieces of a document")
-    options.add_argument("--documents", type=int, nargs="+", default=[1, 8, 32, 128], help="documents of a batch")
-    options.add_argument("--circles", type=int, default=16, help="friend circles of a document")
+    options.add_argument("--documents", type=int, nargs="+", default=[1, 32], help="documents of a batch")
+    options.add_argument("--accept", action="store_true", help="write what is counted")
     args = options.parse_args()
-    another_device.compute = counted
     collection = load_pydocs()
     tokens = Tokens("minilm", max_document_length=args.length)
     counts = TermStatistics.of(tokens, collection.documents)
     names = [d.doc_id for d in collection.documents.values() if tokens.document(d).numel() == args.length]
     patterns = [StaticDistance(), StaticCentrality(), DynamicDistance(), DynamicCentrality(mode="cosine")]
     edges = SocialEdges(patterns)
-    figures, rows = [], []
-    for partition in (EdgeCircles(args.circles), NodeCircles(args.circles)):
+    figures: dict[str, dict[str, int]] = {}
+    for partition in (EdgeCircles(), NodeCircles()):
         for documents in args.documents:
-            builder = GraphBuilder(collection.documents, tokens, counts, edges, partition, Windows(128), device=DEVICE)
+            builder = GraphBuilder(collection.documents, tokens, counts, edges, partition, Windows(128))
             pairs = [("q", f"open file {i} and copy its contents", names[i % len(names)]) for i in range(documents)]
-            read = builder.read(pairs)
-            batch = builder.draw(read)  # weights are kept from now on
-            whole = count(lambda builder=builder, read=read: builder.draw(read))
-            part = count(lambda batch=batch, of=partition: of.from_sampled(edges.sampled(batch)))
-            figures.append({"documents": documents, "circles": repr(partition), "all": whole, "edges, circles": part})
-            numbers = [str(found[what]) for found in (whole, part) for what in ("launches", "waits")]
-            rows.append([str(documents), type(partition).__name__, *numbers])
-    print(f"\nBatches of documents of {args.length} word pieces")
-    table(["documents", "circles", "launches", "waits", "of it edges and circles", "waits"], rows)
-    write("launches", {"length": args.length, "friend circles": args.circles, "figures": figures})
+            batch = builder.weighed(builder.read(pairs))
+            found = count(lambda batch=batch, partition=partition: partition.from_sampled(edges.sampled(batch)))
+            figures[f"{type(partition).__name__}, {documents} documents"] = found
+    table(["circles", "launches", "waits"], [[name, *map(str, found.values())] for name, found in figures.items()])
+    before = RESULTS / "launches.json"
+    if args.accept:
+        write("launches", {"length": args.length, "figures": figures})
+    elif before.exists():
+        known = json.loads(before.read_text())["figures"]
+        grown = [name for name, found in figures.items() if any(n > known[name][what] for what, n in found.items())]
+        if grown:
+            sys.exit(f"more than benchmarks/results/launches.json has: {', '.join(grown)}; --accept takes them")
 
 
 if __name__ == "__main__":
