@@ -70,15 +70,14 @@ def program(folder):
         parts = (builder.documents, builder.tokens, builder.statistics, edges, NodeCircles(k=2), Windows(100))
         graphs = GraphBuilder(*parts, keep_edges=True)
         some = {"q": dict.fromkeys(sorted(builder.documents)[:24], 1.0)}
-        return lambda budget, **more: rerank(former, graphs, queries, some, budget, **options, **more)
+        return lambda budget: rerank(former, graphs, queries, some, budget, **options)
 
     works = {
-        "rerank": (24, lambda budget, **more: rerank(colbert, builder, queries, candidates, budget, **options, **more)),
+        "rerank": (24, lambda budget: rerank(colbert, builder, queries, candidates, budget, **options)),
         "graphs": (24, social()),
     }
     for name, (room, work) in works.items():
         found[name] = [work(1000), *in_little_memory(room, lambda work=work: work(10**9))]
-    found["workers"] = in_little_memory(64, lambda: works["graphs"][1](10**9, workers=1))
     huge = {"q": {"d01": 1.0, "huge": 1.0}}
     found["huge"] = in_little_memory(24, lambda: rerank(colbert, builder, queries, huge, **options))
     print(json.dumps(found))
@@ -101,12 +100,6 @@ def test_smaller_batches_have_the_same_scores(outcome, work):
     enough, little, warned = outcome[work]
     assert warned[0].startswith(f"out of memory on a batch of {len(enough['q'])} documents: token_budget=")
     assert little["q"] == pytest.approx(enough["q"], abs=1e-5)
-
-
-def test_a_worker_without_memory_tells(outcome):
-    enough, (little, warned) = outcome["graphs"][0], outcome["workers"]
-    assert little["q"] == pytest.approx(enough["q"], abs=1e-5)
-    assert warned
 
 
 def test_a_document_too_large_is_named(outcome):
