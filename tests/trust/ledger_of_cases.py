@@ -16,7 +16,7 @@ from hydra.errors import HydraException
 from lab.command import in_one_line
 from omegaconf.errors import OmegaConfBaseException
 
-from socialgraph.errors import SocialgraphError
+from socialgraph.errors import SocialgraphError, shown
 
 SECONDS = 20  # for one case; the slowest takes about one
 COUNTS: dict[str, list[int]] = {}  # kind -> cases, refused
@@ -46,7 +46,7 @@ def as_error() -> Iterator[None]:
     try:
         yield
     except (SocialgraphError, HydraException, OmegaConfBaseException) as error:
-        raise SocialgraphError(f"error: {in_one_line(error)}") from None
+        raise SocialgraphError(shown(f"error: {in_one_line(error)}")) from None
 
 
 class Ledger:

@@ -163,11 +163,11 @@ PATTERNS: dict[str, tuple[Any, str | None]] = {
     "Fields": (Fields, r"^error: edges: .*: its __init__ must call super\(\).__init__\(\)"),
     "Locked": (beginning(lambda self: setattr(self, "lock", threading.Lock())), "breaks the law 'it can be copied'"),
     "Seeding": (beginning(lambda self: torch.manual_seed(4)), "^error: edges: .* seeds PyTorch's global generator"),
-    "Doubles": (beginning(lambda self: torch.set_default_dtype(torch.float64)), "default type to torch.float64"),
-    "Instance": (StaticDistance(), "^error: edges: .* missing 1 required positional argument: 'graph'"),
+    "Doubles": (beginning(lambda self: torch.set_default_dtype(torch.float64)), "default type is torch.float64"),
+    "Instance": (StaticDistance(), "is no Module"),
     "RightInt32": (RightInt32, None),
-    "RightPartial": (functools.partial(StaticDistance, p=9), None),
-    "RightMaker": (lambda: StaticDistance(9), None),
+    "Partial": (functools.partial(StaticDistance, p=9), "is no Module"),
+    "Maker": (lambda: StaticDistance(9), "is no Module"),
     "RightBooleanWeights": (weighing(lambda graph: graph.input_ids > 20), None),
 }  # fmt: skip
 

@@ -140,8 +140,8 @@ CASES: dict[str, Odd] = {
     "equal scores": Odd(runs(lambda place: 1)),
     "grades of 0": Odd({"qrels.test.txt": qrels("test").replace(b" 1\n", b" 0\n")}, None, f"split test: .*{EQUAL}"),
     "everybody is relevant to a test, so held out of the training": Odd(
-        {"qrels.test.txt": b"".join(f"q-w3 0 {word} 1\n".encode() for word in WORDS)},
-        "split train: none of the 2 queries",
+        {"qrels.test.txt": b"".join(f"q-w3 0 {word} 1\n".encode() for word in WORDS)}, None,
+        "2 of the 3 queries that are ranked are not judged",
     ),
     "queries of the training in the test": Odd(
         {"queries.test.tsv": queries("test") + queries("train")}, None,

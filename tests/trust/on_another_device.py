@@ -1,8 +1,6 @@
-"""Recipes, edges and partitions on a second device, beside the CPU: prints check -> what differs, as JSON.
+"""Recipes, edges and partitions on a GPU, beside the CPU: prints check -> what differs, as JSON.
 
-Arguments are the device (``another``, see another_device.py, or ``cuda``), the folder of a backbone and checks:
-``recipe=NAME``, ``edges=NAME``, ``partition=NAME``; ``digest``, the committed one (graph_digest.py); and ``mixed``,
-which adds two tensors of both devices: that must not be possible.
+Arguments are the folder of a backbone and checks: ``recipe=NAME``, ``edges=NAME``, ``partition=NAME``.
 """
 
 from __future__ import annotations
@@ -15,16 +13,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import torch
-
-if sys.argv[1] == "another":  # first, because it replaces parts of PyTorch that the package takes when it is imported
-    from another_device import DEVICE
-else:
-    DEVICE = torch.device(sys.argv[1])
-import graph_digest
 from test_recipes import FOUR, QUERY, Recipe, objective
 from torch import Tensor
 
 from socialgraph.ranking import rerank
+
+DEVICE = torch.device("cuda")
 
 
 def both(name: str, backbone: str, *overrides: str) -> tuple[Recipe, Recipe]:
@@ -86,29 +80,16 @@ def told(check: Callable[..., list[str]], *args: str, **kwargs: str) -> str:
         return f"{type(error).__name__}: {error}"
 
 
-def of_digest() -> list[str]:
-    """Return the committed hashes of weights, edges and circles that do not come out."""
-    found = graph_digest.compute(DEVICE)
-    golden = json.loads(graph_digest.GOLDEN.read_text())
-    return sorted(name for name in found.keys() | golden.keys() if found.get(name) != golden.get(name))
-
-
-def mixed() -> list[str]:
-    """Add two tensors of both devices."""
-    return [str(torch.ones(2) + torch.ones(2, device=DEVICE))]
-
-
 def main(backbone: str, *checks: str) -> None:
     """Check everything."""
     torch.set_num_threads(1)
-    alone = {"mixed": mixed, "digest": of_digest}
     found = {}
     for check in checks:
         kind, _, name = check.partition("=")
         of_kind = of_recipe if kind == "recipe" else of_circles
-        found[check] = told(alone[kind]) if kind in alone else told(of_kind, backbone, **{kind: name})
+        found[check] = told(of_kind, backbone, **{kind: name})
     print(json.dumps(found))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[2:])
+    main(*sys.argv[1:])

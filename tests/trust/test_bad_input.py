@@ -41,7 +41,6 @@ class World:
 
     def rank(self, documents: Any, queries: Queries, candidates: Run) -> Run:
         """Return the re-ranked run; all scores are finite."""
-        self.tokens._documents.__init__(1 << 20)  # ids mean other texts now
         statistics = TermStatistics.of(self.tokens, documents)
         builder = GraphBuilder(
             documents, self.tokens, statistics, self.edges, EdgeCircles(k=4, max_size=12), Windows(16), keep_edges=True
