@@ -94,7 +94,7 @@ class Communities(Partition):
         name, community, members = torch.unique(member // size, return_inverse=True, return_counts=True)
         node, first = member % size, cumsum(members)[:-1]
         # Which communities stay, and in which order. Sorts are stable: the last one counts most.
-        home, order = batch[node[first]], torch.argsort(node[first])
+        home, order = batch[node[first]], torch.argsort(node[first], stable=True)
         for key in (-members, home):
             order = order[torch.argsort(key[order], stable=True)]
         amount = torch.bincount(home, minlength=1)

@@ -10,7 +10,7 @@ import pytest
 import reference
 import torch
 from circles import circles_of, compact, ruled
-from graphs import HARD, Graph, from_pairs, random_graph
+from graphs import HARD, Graph, collate, from_pairs, random_graph
 from torch import Tensor
 
 from socialgraph.errors import OptionError
@@ -150,3 +150,19 @@ def test_a_missing_library_says_what_to_install(name: str, monkeypatch: pytest.M
     want = f"{PARTITIONS[name].__name__} needs {package}: pip install 'socialgraph-ir\\[partitions\\]'"
     with pytest.raises(OptionError, match=want):
         circles_of(PARTITIONS[name](), [HARD["one edge"]])
+
+
+class Pairs(Communities):
+    """Every edge of the first node is a community: all of one size and with one lowest node."""
+
+    def communities(self, edge_index, edge_weight, num_nodes):
+        name = torch.arange(num_nodes - 1)
+        return torch.stack([torch.cat([torch.zeros_like(name), name + 1]), torch.cat([name, name])])
+
+
+def test_communities_that_are_equal_come_in_the_order_of_their_names():
+    star, copies = from_pairs(60, [(0, node) for node in range(1, 60)]), 8
+    edge_index, batch, batch_size, edge_weight = collate([star] * copies)
+    (node, circle), _ = Pairs(k=5)(edge_index, batch, batch_size, edge_weight)
+    members = [(node[circle == number] % 60).tolist() for number in range(5 * copies)]
+    assert members == [[0, other] for other in range(1, 6)] * copies
