@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import torch
@@ -10,6 +11,10 @@ from torch_geometric.data import Batch, Data
 from torch_geometric.utils import cumsum
 
 from socialgraph.errors import InputError
+
+#: what is of circles, and what of the document or its query, however many nodes there are
+OF_CIRCLES = ("circle_index", "leader_index", "passage_mask", "circle_score")
+OF_DOCUMENT = ("query_ids", "query_length", "draw_key", "first_stage_score")
 
 
 class DocumentGraph(Data):
@@ -51,6 +56,38 @@ class DocumentGraph(Data):
         if key == "circle_index":
             return torch.tensor([[self.num_nodes], [self.num_circles]])
         return super().__inc__(key, value, *args, **kwargs)
+
+    def subgraph(self, subset: Tensor) -> DocumentGraph:
+        """Return the graph of some nodes: circles keep the members that stay, and one whose leader leaves is gone.
+
+        Args:
+            subset: ids of nodes, or a mask of them.
+
+        Raises:
+            InputError: this is a batch, whose documents would lose their bounds.
+        """
+        if "ptr" in self:
+            raise InputError("a batch has no subgraph: its documents would lose their bounds; take batch[i]")
+        # PyG takes whatever has as many entries as there are nodes for something of the nodes
+        whole = {key: self[key] for key in (*OF_CIRCLES, *OF_DOCUMENT) if key in self}
+        nodes = copy.copy(self)
+        for key in whole:
+            del nodes[key]
+        graph: DocumentGraph = Data.subgraph(nodes, subset)
+        if "leader_index" in whole:
+            number = torch.full((int(self.num_nodes or 0),), -1, device=subset.device)
+            number[subset] = torch.arange(int(graph.num_nodes or 0), device=subset.device)
+            leader = number[whole["leader_index"]]
+            node, circle = number[whole["circle_index"][0]], whole["circle_index"][1]
+            there = leader >= 0
+            stays = (node >= 0) & there[circle]
+            index = torch.stack([node[stays], (there.cumsum(0) - 1)[circle[stays]]])
+            place = torch.argsort(index[1] * max(int(graph.num_nodes or 0), 1) + index[0])
+            whole |= {key: whole[key][there] for key in ("passage_mask", "circle_score") if key in whole}
+            whole |= {"circle_index": index[:, place], "leader_index": leader[there]}
+        for key, value in whole.items():
+            graph[key] = value
+        return graph
 
 
 def document_graph(
