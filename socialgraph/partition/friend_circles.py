@@ -135,10 +135,12 @@ class RemainingEdges:
     def most_connected(self) -> Tensor:
         """Return the node of highest degree of each document that has an edge, sorted; of equals the lowest."""
         size = self.batch.numel()
+        if size == 0:
+            return self.batch
         # Degree and node in one whole number: no float, no tie left open.
         rank = self.degree * size + torch.arange(size - 1, -1, -1, device=self.batch.device)
         best = scatter(rank, self.batch, dim_size=self.batch_size, reduce="max")
-        return size - 1 - best[best >= max(size, 1)] % max(size, 1)
+        return size - 1 - best[best >= size] % size
 
     def edges_of(self, node: Tensor) -> Tensor:
         """Return the remaining edges that leave the nodes."""
