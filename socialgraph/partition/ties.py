@@ -25,12 +25,7 @@ def mix(x: Tensor) -> Tensor:
 
 def pair_coin(i: Tensor, j: Tensor) -> Tensor:
     """Return the coin of pairs of places in a document (broadcast), int64: that of (i, j) is that of (j, i)."""
-    return coin_of_mixed(mix(i), mix(j))
-
-
-def coin_of_mixed(i: Tensor, j: Tensor) -> Tensor:
-    """Return the same from :func:`mix` of the places, for who asks for them again and again."""
-    return mix(i + j)
+    return mix(mix(i) + mix(j))
 
 
 def strongest_first(weight: Tensor | None, coin: Tensor) -> Tensor:
