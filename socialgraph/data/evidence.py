@@ -129,25 +129,6 @@ def _offsets(tokenizer: Any, text: str) -> list[tuple[int, int]]:
     return whole
 
 
-def read_flags(folder: str | Path) -> dict[str, bool]:
-    """Return query id -> whether it is anchored in its document, from ``flags.tsv``: query, 0 or 1, rank.
-
-    Returns:
-        Nothing where there is no such file.
-
-    Raises:
-        InputError: a line that is not so, or a query that comes twice; with file and line.
-    """
-    flags: dict[str, bool] = {}
-    for where, columns in _rows(Path(folder), "flags.tsv", ["query", "anchored", "rank"]):
-        if columns[1] not in ("0", "1"):
-            raise InputError(f"{where}: expected 0 or 1 in the second column, got {columns[1]!r}")
-        _whole(columns[2], where)
-        _once(columns[0], flags, where)
-        flags[columns[0]] = columns[1] == "1"
-    return flags
-
-
 def _rows(folder: Path, name: str, columns: list[str], heading: bool = False) -> Iterator[tuple[str, list[str]]]:
     """Yield file:line and the columns of a table, packed or not; none where there is no such file."""
     file = find(folder, name)

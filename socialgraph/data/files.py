@@ -16,7 +16,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from filelock import FileLock, Timeout
 from safetensors import SafetensorError
 
 try:
@@ -217,29 +216,6 @@ def check_room(folder: str | os.PathLike[str], size: int = 0) -> None:
             f"{place}: {size / 1e9:.1f} GB will be written and {free / 1e9:.1f} GB are free; "
             "free the disk or choose another folder"
         )
-
-
-@contextmanager
-def only_here(folder: str | os.PathLike[str]) -> Iterator[None]:
-    """Hold a folder: another process that asks for it is refused. A process that dies lets go of it.
-
-    The lock is the operating system's, on a hidden file in the folder. What lies there stays.
-
-    Raises:
-        OutputError: another process holds it, or the folder cannot be written.
-    """
-    check_room(folder)
-    lock = FileLock(Path(folder) / ".lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout as error:
-        raise OutputError(
-            f"{folder}: another process writes there; wait for it, stop it, or choose another folder"
-        ) from error
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def cache_folder(cache: str | os.PathLike[str] | None = None) -> Path:

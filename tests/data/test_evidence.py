@@ -3,7 +3,7 @@
 import pytest
 
 from socialgraph.data import Document, Tokens
-from socialgraph.data.evidence import Evidence, evidence_nodes, read_evidence, read_flags
+from socialgraph.data.evidence import Evidence, evidence_nodes, read_evidence
 from socialgraph.errors import InputError
 
 EVIDENCE = "qid\tdoc_id\tstart_tok\tend_tok\n"
@@ -22,22 +22,17 @@ EVIDENCE = "qid\tdoc_id\tstart_tok\tend_tok\n"
         ("evidence.tsv", EVIDENCE + "q\td\t-3\t4\n", r":2: expected a whole number of 0 or more, got '-3'"),
         ("evidence.tsv", EVIDENCE + "q\td\t4\t4\n", r":2: the evidence must end after it starts, got 4 to 4"),
         ("evidence.tsv", EVIDENCE + "q\td\t3\t4\nq\td\t3\t4\n", r":3: query 'q' comes twice"),
-        ("flags.tsv", "q\t1\t1\nq\t2\t1\n", r":2: expected 0 or 1 in the second column, got '2'"),
-        ("flags.tsv", "q\t1\t1\nq\t0\t1\n", r":2: query 'q' comes twice"),
-        ("flags.tsv", "q\t1\tfirst\n", r":1: expected a whole number of 0 or more, got 'first'"),
     ],
 )
 def test_tables_that_are_not_what_they_should_be(tmp_path, name, text, message):
     (tmp_path / name).write_text(text)
     with pytest.raises(InputError, match=name + message):
-        (read_evidence if name.startswith("evidence") else read_flags)(tmp_path)
+        read_evidence(tmp_path)
 
 
 def test_the_real_tables(shared):
     for name, count in (("wtq", 21962), ("fairytale", 10562)):
         assert len(read_evidence(shared / "data" / name)) == count
-    flags = read_flags(shared / "data" / "wtq")
-    assert (len(flags), sum(flags.values())) == (22027, 8985)
 
 
 def test_a_place_in_the_text_is_behind_the_title_in_the_document(tiny_bert):

@@ -3,7 +3,7 @@ import os
 
 import pytest
 
-from socialgraph.data.files import atomic_text, atomic_write, only_here
+from socialgraph.data.files import atomic_text, atomic_write
 
 
 def test_atomic_write_makes_folders_and_writes_whole_text(tmp_path):
@@ -54,14 +54,6 @@ def test_atomic_write_gives_usual_modes_and_keeps_given_ones(tmp_path):
         assert path.stat().st_mode & 0o777 == 0o600
     finally:
         os.umask(before)
-
-
-def test_who_holds_a_folder_removes_nothing_that_is_not_its_own(tmp_path):
-    kept = {"result.txt", ".tmpAb3xY9", ".checkpoint-12.part", ".other.txt.abcd1234.part"}
-    for name in kept:
-        (tmp_path / name).write_text("mine")
-    with only_here(tmp_path):
-        assert {path.name for path in tmp_path.iterdir()} == {*kept, ".lock"}
 
 
 def test_the_next_who_writes_a_file_removes_what_a_dead_process_has_left_of_it(tmp_path):
