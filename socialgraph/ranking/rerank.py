@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import os
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
@@ -62,8 +64,8 @@ def rerank(
         token_budget: word pieces of documents in a batch; a longer document makes a batch of its own.
         bf16: compute in bfloat16 where it is safe.
         progress: show a progress bar; None: on a terminal, after two seconds.
-        workers: processes that build the next batches while the model computes. On a GPU they pay; where the model
-            takes all cores they do not.
+        workers: processes that build the next batches while the model computes; where the model takes all cores they
+            do not pay. On a GPU a thread does so in any case, and workers read texts for it.
         journal: a file where the scores of each finished batch are kept. A run that was stopped, by whatever, and is
             started again with the same arguments scores only what is missing, and returns what it would have returned.
         distributed: under ``torchrun`` or ``accelerate launch`` all processes make this same call; each of n scores
@@ -224,16 +226,40 @@ def known_of(builder: GraphBuilder, pair: Pair) -> list[Any]:
 
 
 def ahead(builder: GraphBuilder, batches: list[list[Pair]], workers: int) -> Iterator[Batch]:
-    """Return the graphs of some batches of pairs in their order; ``workers`` processes build them ahead."""
+    """Return the graphs of some batches of pairs in their order; ``workers`` processes build them ahead.
+
+    On a GPU a thread reads and draws the next batch while the model computes, with workers and without.
+    """
     check_shared_memory(workers)
-    pin = builder.device.type == "cuda"  # a thread then takes batches out of the workers' queue, not the model's
+    cuda = builder.device.type == "cuda"
     # The items are batches already: batch_size=None takes them one by one. A generator of its own, because the loader
     # draws from it, and to rank must not change what a training beside it draws.
     loader: DataLoader[Batch] = DataLoader(
         batches,  # type: ignore[arg-type]
-        batch_size=None, num_workers=workers, collate_fn=builder.ahead, pin_memory=pin, generator=torch.Generator(),
+        batch_size=None, num_workers=workers, collate_fn=builder.ahead, pin_memory=cuda, generator=torch.Generator(),
     )  # fmt: skip
-    return map(builder.finish, loader)  # a loop here would hold a batch while it is scored
+    return _drawn_ahead(builder, loader) if cuda else map(builder.finish, loader)  # neither holds what it handed over
+
+
+def _drawn_ahead(builder: GraphBuilder, loader: DataLoader[Batch]) -> Iterator[Batch]:
+    """Draw one batch ahead on a stream of its own: small kernels then run between the model's large ones."""
+    model, own = torch.cuda.current_stream(builder.device), torch.cuda.Stream(builder.device)
+    read = iter(loader)
+
+    def draw() -> Batch | None:
+        with torch.cuda.stream(own):
+            batch = next(read, None)
+            if batch is not None:
+                batch = builder.finish(batch)
+                own.synchronize()  # this thread waits, the model's does not
+                batch.record_stream(model)  # its memory is not given away before the model has read it
+        return batch
+
+    with ThreadPoolExecutor(1, "socialgraph-draw") as thread:
+        coming = deque([thread.submit(draw)])
+        for _ in range(len(loader)):
+            coming.append(thread.submit(draw))
+            yield coming.popleft().result()
 
 
 def finite(scores: list[float], pairs: Sequence[Pair], model: torch.nn.Module) -> list[float]:
