@@ -21,10 +21,8 @@ from torch_geometric.utils import cumsum, scatter, segment
 
 from socialgraph.edges.layout import padded, positions
 from socialgraph.errors import InputError
-from socialgraph.kernels import ClosedForm
+from socialgraph.kernels import FACTOR_STEP, SUM_STEP, ClosedForm, totals
 
-FACTOR_STEP = 2.0**-22
-SUM_STEP = 2.0**-30
 #: up to this distance pairs are looked at one by one: neighbours' kernel would make every node suspicious
 NEAR = 8
 
@@ -177,6 +175,7 @@ class LowRank(Affinity):
         factor: factors of each node, ``[N, S]``, or None.
         sign: 1 or -1 for each factor; 1 by default.
         constant: ``[B]``; 0 by default.
+        rounded: whether all of that is rounded already.
 
     ``scale`` is 1, but for what :meth:`scaled` returns.
 
@@ -193,25 +192,40 @@ class LowRank(Affinity):
         factor: Tensor | None = None,
         sign: tuple[float, ...] | None = None,
         constant: Tensor | None = None,
+        rounded: bool = False,
     ) -> None:
         super().__init__(batch, ptr)
-        if kernel is not None and kernel.numel() < self.longest:
+        if kernel is not None and not rounded and kernel.numel() < self.longest:
             raise InputError(f"the kernel has {kernel.numel()} distances, a document {self.longest} word pieces")
-        nothing = torch.zeros((), dtype=torch.float64, device=ptr.device)
-        self.kernel = None if kernel is None else fixed(kernel, SUM_STEP)
-        self.row = nothing.expand(batch.numel()) if row is None else fixed(row, SUM_STEP)
-        self.factor = nothing.expand(batch.numel(), 0) if factor is None else fixed(factor, FACTOR_STEP)
+        given = {"kernel": kernel, "row": row, "factor": factor, "constant": constant}
+        #: what was given, rounded
+        self.parts = {
+            name: x if rounded else fixed(x, FACTOR_STEP if name == "factor" else SUM_STEP)
+            for name, x in given.items()
+            if x is not None
+        }
+        nodes, documents = batch.numel(), ptr.numel() - 1
+
+        def part(name: str, *size: int) -> Tensor:
+            return self.parts[name] if name in self.parts else ptr.new_zeros(size, dtype=torch.float64)
+
+        self.kernel = self.parts.get("kernel")
+        self.row, self.factor, self.constant = part("row", nodes), part("factor", nodes, 0), part("constant", documents)
         self.sign = (1.0,) * self.factor.size(1) if sign is None else sign
-        self.constant = nothing.expand(ptr.numel() - 1) if constant is None else fixed(constant, SUM_STEP)
-        self.scale = (nothing + 1.0).expand(ptr.numel() - 1)
-        #: whether all pairs of a document have the same P, as far as is known without looking at numbers
-        self.is_constant = kernel is None and row is None and factor is None
+        self.scale = ptr.new_ones(documents, dtype=torch.float64)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all pairs of a document have the same P, as far as is known without looking at numbers."""
+        return self.parts.keys() <= {"constant"}
 
     def scaled(self, scale: Tensor, otherwise: Tensor) -> LowRank:
         """See :meth:`Affinity.scaled`."""
-        whole = copy.copy(self)  # what was summed up is taken along, but for constants
-        whole.constant = torch.where(scale > 0, self.constant, otherwise)
-        whole.scale = torch.where(scale > 0, self.scale * scale, 1.0)
+        whole = copy.copy(self)
+        whole.__dict__.pop("_totals", None)  # other sums know nothing of scale and constant
+        speaks = scale > 0
+        whole.constant = torch.where(speaks, self.constant, otherwise)
+        whole.scale = torch.where(speaks, self.scale * scale, 1.0)
         return whole
 
     @cached_property
@@ -228,7 +242,7 @@ class LowRank(Affinity):
         kernel = self.row.new_zeros(self.longest) if self.kernel is None else self.kernel
         left, right = self.signed.T, self.factor.T
         form = ClosedForm(self.ptr, kernel, self.constant, self.scale, self.row, left, right, key)
-        return ClosedForm(*(x.contiguous() for x in form))
+        return ClosedForm(*(x.detach().contiguous() for x in form))
 
     def pair(self, i: Tensor, j: Tensor) -> Tensor:
         """Return P for the pairs; see :meth:`Affinity.pair`."""
@@ -280,11 +294,7 @@ class LowRank(Affinity):
 
     def highest(self) -> Tensor:
         """Return a bound in O(l), no more than 1; see :meth:`Affinity.highest`."""
-        if not self.longest:
-            return torch.zeros_like(self.constant)
-        reach = self.table.abs().amax(1)
-        most = 2.0 * reach[:, 0] + (reach[:, 1:] ** 2).sum(1) + self.constant + self._highest_from(1)
-        return (self.scale * most).clamp(max=1.0)
+        return self._totals[1]
 
     def _highest_from(self, distance: int) -> Tensor:
         """Return what the kernel does not exceed at this and all larger distances, ``[B]``."""
@@ -331,14 +341,8 @@ class LowRank(Affinity):
 
         Not the sum of :meth:`row_sums`, whose terms are rounded: every sum here is exact.
         """
-        n = self.lengths
-        last = (n - 1).clamp(min=0)
-        row, factor, square = self.sums
-        totals = (self.constant * n + 2.0 * row) * last
-        for sign, term in zip(self.sign, (factor * factor - square).T, strict=True):
-            totals = totals + sign * term
-        if self.kernel is not None and self.kernel.numel():
-            near = torch.cumsum(self.kernel, 0) - self.kernel[:1]
-            below = torch.cumsum((near / SUM_STEP).long(), 0)  # below[m]: the sum over pairs i < j < m + 1, in steps
-            totals = totals + 2.0 * SUM_STEP * below[last].double()
-        return torch.where(n > 1, self.scale * totals, 0.0)
+        return self._totals[0]
+
+    @cached_property
+    def _totals(self) -> tuple[Tensor, Tensor]:
+        return totals(self.closed_form(self.ptr[1:]))  # keys play no part

@@ -5,8 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from socialgraph.edges.affinity import Affinity, LowRank, ordered_sum
+from socialgraph.edges.affinity import Affinity, LowRank, fixed, ordered_sum
 from socialgraph.edges.word_table import WordTable
+from socialgraph.kernels import FACTOR_STEP, SUM_STEP
 
 
 class Mixture(Affinity):
@@ -36,20 +37,40 @@ def mix(parts: list[Affinity], weights: list[float]) -> Affinity:
     low = [(part, weight) for part, weight in pairs if isinstance(part, LowRank)]
     tables = [(part, weight) for part, weight in pairs if isinstance(part, WordTable)]
     batch, ptr = parts[0].batch, parts[0].ptr
-    nothing = torch.zeros_like(ptr[1:], dtype=torch.float64)
-    constant = ordered_sum([nothing, *(weight * part.constant for part, weight in low)])
     if len(low) == len(parts):
-        kernels = [weight * part.kernel[: part.longest] for part, weight in low if part.kernel is not None]
+        given: dict[str, list[tuple[Tensor, float]]] = {"kernel": [], "row": [], "factor": [], "constant": []}
+        for part, weight in low:
+            for name, x in part.parts.items():
+                given[name].append((x, weight))
+        width = min((kernel.numel() for kernel, _ in given["kernel"]), default=0)  # each reaches the longest document
+        kernels = [(kernel[:width], weight) for kernel, weight in given["kernel"]]
         return LowRank(
             batch,
             ptr,
-            kernel=ordered_sum(kernels) if kernels else None,
-            row=ordered_sum([weight * part.row for part, weight in low]),
-            factor=torch.cat([weight**0.5 * part.factor for part, weight in low], 1),
+            kernel=_weighted(kernels),
+            row=_weighted(given["row"]),
+            factor=_side_by_side(given["factor"]),
             sign=sum((part.sign for part, _ in low), ()),
-            constant=constant,
+            constant=_weighted(given["constant"]),
+            rounded=True,
         )
     if len(tables) == 1 and len(low) == len(parts) - 1 and all(part.is_constant for part, _ in low):
         ((table, weight),) = tables
+        nothing = torch.zeros_like(ptr[1:], dtype=torch.float64)
+        constant = ordered_sum([nothing, *(weight * part.constant for part, weight in low)])
         return table.shifted(torch.full_like(constant, weight), constant)
     return Mixture(parts, weights)
+
+
+def _weighted(terms: list[tuple[Tensor, float]]) -> Tensor | None:
+    """Return a weighted sum of rounded tensors, rounded; None of nothing. One that counts fully is taken as it is."""
+    if len(terms) == 1 and terms[0][1] == 1.0:
+        return terms[0][0]
+    return fixed(ordered_sum([weight * x for x, weight in terms]), SUM_STEP) if terms else None
+
+
+def _side_by_side(factors: list[tuple[Tensor, float]]) -> Tensor | None:
+    """Return rounded factors ``[N, S]`` whose products count as much as the weights say; None of nothing."""
+    if len(factors) == 1 and factors[0][1] == 1.0:
+        return factors[0][0]
+    return fixed(torch.cat([weight**0.5 * x for x, weight in factors], 1), FACTOR_STEP) if factors else None

@@ -11,8 +11,9 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from socialgraph.described import Described
-from socialgraph.edges.affinity import Affinity, LowRank, ordered_sum
-from socialgraph.edges.layout import documents, padded
+from socialgraph.edges.affinity import Affinity, LowRank
+from socialgraph.edges.layout import documents
+from socialgraph.kernels import smooth_products
 
 
 class Pattern(Described, torch.nn.Module):
@@ -57,7 +58,7 @@ class Centrality(Pattern):
     def forward(self, graph: Data) -> Affinity:
         """Return f(w_i w_j), from ``graph[self.name]`` where the weights are already there."""
         batch, ptr = documents(graph)
-        return smooth_product(self.weights_of(graph)[:, None], [1.0], batch, ptr)
+        return smooth_product([self.weights_of(graph)], [1.0], batch, ptr)
 
     def weights_of(self, graph: Data) -> Tensor:
         """Return ``graph[self.name]`` where the weights are already there, else :meth:`weights`."""
@@ -70,37 +71,15 @@ def snake_case(name: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
-def smooth_product(weights: Tensor, share: Sequence[float], batch: Tensor, ptr: Tensor) -> LowRank:
+def smooth_product(weights: Sequence[Tensor], share: Sequence[float], batch: Tensor, ptr: Tensor) -> LowRank:
     """Return the weighted sum of f(w_i w_j) of equation 3 over several weights, in closed form.
 
-    With a_i = sqrt(w_i) = a_min + D u_i, the product a_i a_j is a_min D (u_i + u_j) + D^2 u_i u_j plus a
-    constant. Written this way no two large numbers are subtracted, however little the weights differ.
-
     Args:
-        weights: of each node, ``[N, X]``.
-        share: how much each of them counts, X numbers that are not negative.
+        weights: of each node, ``[N]``, one for each kind.
+        share: how much each of them counts; numbers that are not negative.
         batch: document of each node, ``[N]``.
         ptr: bounds of the documents, ``[B + 1]``.
     """
-    whole = LowRank(batch, ptr)
-    if batch.numel() == 0:
-        return whole
-    count = whole.lengths[:, None]
-    part = torch.tensor(share, dtype=torch.float64, device=ptr.device)
-    amplitude = weights.double().clamp(min=0).sqrt()
-    ids, inside = padded(ptr, max(2, whole.longest))
-    table, inside = amplitude[ids], inside.unsqueeze(2)
-    lowest, lower = torch.where(inside, table, torch.inf).topk(2, dim=1, largest=False).values.unbind(1)  # [B, X] each
-    highest, higher = torch.where(inside, table, -torch.inf).topk(2, dim=1).values.unbind(1)
-    least, most = lowest * lower, highest * higher
-    speaks = (count > 1) & (most > least)
-    lowest = torch.where(count > 0, lowest, 0.0)
-    span = torch.where(speaks, most - least, 1.0)
-    reach = torch.where(speaks, highest - lowest, 1.0)
-    slope = torch.where(speaks, part * (lowest * reach / span), 0.0)
-    root = torch.where(speaks, (part / span).sqrt() * reach, 0.0)
-    constant = torch.where(speaks, part * ((lowest * lowest - least) / span), 0.0)
-    low, width, slope, root = torch.stack([lowest, reach, slope, root]).index_select(1, batch)
-    u = (amplitude - low) / width
-    row, first = (slope * u).unbind(1), constant.unbind(1)
-    return LowRank(batch, ptr, row=ordered_sum(row), factor=root * u, constant=ordered_sum(first))
+    counts = torch.tensor(share, dtype=torch.float64, device=ptr.device)
+    row, factor, constant = smooth_products(ptr, torch.stack([x.detach().double() for x in weights]), counts)
+    return LowRank(batch, ptr, row=row, factor=factor.T, constant=constant, rounded=True)

@@ -85,8 +85,8 @@ class SocialEdges(EdgeSampler):
         parts = [pattern(graph) for name, pattern in patterns.items() if name not in together]
         weights = [self.weights[name] for name in patterns if name not in together]
         if together:
-            columns = torch.stack([pattern.weights_of(graph).double() for pattern in together.values()], 1)
-            parts.append(smooth_product(columns, [self.weights[name] for name in together], batch, ptr))
+            kinds = [pattern.weights_of(graph) for pattern in together.values()]
+            parts.append(smooth_product(kinds, [self.weights[name] for name in together], batch, ptr))
             weights.append(1.0)
         mean = mix(parts, weights)
         density = 1.0 - self.sparsity
@@ -159,8 +159,7 @@ def scale(affinity: Affinity, target: Tensor) -> Tensor:
         FloatingPointError: a document's P has no sum.
     """
     totals = affinity.totals()
-    speaks = totals > 0
-    factor = torch.where(speaks, target / torch.where(speaks, totals, 1.0), 0.0 * totals)
+    factor = torch.where(totals > 0, target / totals, 0.0 * totals)
     search = ~(factor * affinity.highest() <= 1.0)  # elsewhere nothing is clipped, and the sum is a number
     for _ in range(64):
         if not bool(search.any()):

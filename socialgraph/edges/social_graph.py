@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 from socialgraph.edges.affinity import Affinity, LowRank
 from socialgraph.edges.draws import HASH_RANGE, node_hashes, pair_hash
 from socialgraph.edges.layout import positions
-from socialgraph.kernels import ClosedForm, all_edges, has_kernels
+from socialgraph.kernels import ClosedForm, all_edges
 
 
 class SocialGraph:
@@ -45,10 +45,8 @@ class SocialGraph:
 
     @cached_property
     def closed_form(self) -> ClosedForm | None:
-        """What kernels draw the graph from; None where P has no closed form, or the device no kernels."""
-        if not isinstance(self.probability, LowRank) or not has_kernels(self.ptr.device):
-            return None
-        return self.probability.closed_form(self.key)
+        """What kernels draw the graph from; None where P has no closed form."""
+        return self.probability.closed_form(self.key) if isinstance(self.probability, LowRank) else None
 
     def weight(self, i: Tensor, j: Tensor) -> Tensor:
         """Return the probability of an edge, float32, for node ids (broadcast)."""

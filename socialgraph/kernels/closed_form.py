@@ -8,6 +8,8 @@ from torch import Tensor
 
 #: the hash of a pair is a whole number from 0 to HASH_RANGE - 1
 HASH_RANGE = 1 << 24
+#: factors of nodes are multiples of this, what is summed of that: products and sums are then exact in float64
+FACTOR_STEP, SUM_STEP = 2.0**-22, 2.0**-30
 
 
 class ClosedForm(NamedTuple):

@@ -24,7 +24,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 from torch import Tensor
 
-from socialgraph.kernels.closed_form import HASH_RANGE, ClosedForm
+from socialgraph.kernels.closed_form import FACTOR_STEP, HASH_RANGE, SUM_STEP, ClosedForm
 
 #: chance that any node of a document has a higher degree than its bound
 FAILURE = 1e-12
@@ -55,6 +55,83 @@ def lowest_bit(typing: Any, x: Any) -> Any:
     """Return the place of the lowest bit of a uint64 that is set."""
     never_zero = ir.Constant(ir.IntType(1), 1)
     return types.uint64(types.uint64), lambda context, builder, signature, args: builder.cttz(args[0], never_zero)
+
+
+# --- probabilities --------------------------------------------------------------------------------------
+
+
+@compiled
+def rounded(x, step):
+    """Round to a multiple of a step, half to even."""
+    return np.rint(x / step) * step
+
+
+@compiled
+def some_smooth_products(begin, step, given, row, factor, constant):
+    """Write f's closed form for every ``step``-th document."""
+    ptr, weights, share = given
+    for d in range(begin, ptr.size - 1, step):
+        first, last = ptr[d], ptr[d + 1]
+        shift = 0.0
+        row[first:last] = 0.0
+        for kind in range(share.size):
+            lowest = lower = np.inf
+            highest = higher = -np.inf
+            for i in range(first, last):
+                weight = weights[kind, i]
+                a = math.sqrt(0.0 if weight < 0.0 else weight)
+                factor[kind, i] = a
+                if a < lower:
+                    lowest, lower = min(a, lowest), max(a, lowest)
+                if a > higher:
+                    highest, higher = max(a, highest), min(a, highest)
+            least, most = lowest * lower, highest * higher
+            reach = span = 1.0
+            slope = root = 0.0  # where all pairs are equal
+            if last - first > 1 and most > least:
+                reach, span = highest - lowest, most - least
+                slope = share[kind] * (lowest * reach / span)
+                root = math.sqrt(share[kind] / span) * reach
+                shift += share[kind] * ((lowest * lowest - least) / span)
+            for i in range(first, last):
+                u = (factor[kind, i] - lowest) / reach
+                row[i] += slope * u
+                factor[kind, i] = rounded(root * u, FACTOR_STEP)
+        for i in range(first, last):
+            row[i] = rounded(row[i], SUM_STEP)
+        constant[d] = rounded(shift, SUM_STEP)
+
+
+@compiled
+def some_totals(begin, step, form, total, bound):
+    """Write the sum and the bound of every ``step``-th document."""
+    ptr, kernel, constant, scale, row, u, v, _ = form
+    for d in range(begin, ptr.size - 1, step):
+        first, last = ptr[d], ptr[d + 1]
+        n = last - first
+        rows = 0.0
+        for i in range(first, last):
+            rows += row[i]
+        whole = (constant[d] * n + 2.0 * rows) * (n - 1.0)
+        most = constant[d] + 2.0 * largest(row[first:last])
+        for s in range(u.shape[0]):
+            left = right = square = 0.0
+            for i in range(first, last):
+                left += u[s, i]
+                right += v[s, i]
+                square += rounded(u[s, i] * v[s, i], SUM_STEP)
+            whole += left * right - square
+            most += largest(u[s, first:last]) * largest(v[s, first:last])
+        # float64 cannot hold the sum of long documents' kernels
+        pairs, nothing, peak = np.int64(0), 0.0, 0.0
+        for distance in range(1, n):
+            near = kernel[distance]
+            pairs += (n - distance) * np.int64(near / SUM_STEP)
+            nothing += near * 0.0  # not 0 where it is no number
+            peak = max(peak, near)
+        whole += 2.0 * SUM_STEP * np.float64(pairs) + nothing
+        total[d] = scale[d] * whole if n > 1 else 0.0
+        bound[d] = min(1.0, scale[d] * (most + peak))
 
 
 # --- one row ------------------------------------------------------------------------------------------
@@ -543,16 +620,31 @@ def _pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, "socialgraph-kernel")
 
 
-def over_documents(work: Callable[..., None], form: ClosedForm, *args: Any) -> None:
-    """Do some work for all documents, in as many threads as PyTorch has."""
-    threads = max(1, min(torch.get_num_threads(), form.ptr.numel() - 1))
-    arrays = tuple(x.numpy() for x in form)
+def over_documents(work: Callable[..., None], given: tuple[Tensor, ...], *args: Any) -> None:
+    """Do some work for all documents, in as many threads as PyTorch has; their bounds come first in ``given``."""
+    threads = max(1, min(torch.get_num_threads(), given[0].numel() - 1))
+    arrays = tuple(x.numpy() for x in given)
     args = tuple(x.numpy() if isinstance(x, Tensor) else x for x in args)
     if threads == 1:
         work(0, 1, arrays, *args)
         return
     for done in [_pool(threads).submit(work, t, threads, arrays, *args) for t in range(threads)]:
         done.result()
+
+
+def smooth_products(ptr: Tensor, weights: Tensor, share: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """See :func:`socialgraph.kernels.smooth_products`."""
+    row, factor = weights.new_empty(weights.size(1)), torch.empty_like(weights)
+    constant = weights.new_empty(ptr.numel() - 1)
+    over_documents(some_smooth_products, (ptr, weights, share), row, factor, constant)
+    return row, factor, constant
+
+
+def totals(form: ClosedForm) -> tuple[Tensor, Tensor]:
+    """See :func:`socialgraph.kernels.totals`."""
+    total, bound = torch.empty_like(form.scale), torch.empty_like(form.scale)
+    over_documents(some_totals, form, total, bound)
+    return total, bound
 
 
 def greedy_circles(form: ClosedForm, k: int, max_size: int, node_level: bool, by_weight: bool) -> tuple[Tensor, Tensor]:

@@ -1,8 +1,9 @@
-"""The kernels on a GPU, in Triton: three launches for the circles of a batch, three for its edges.
+"""The kernels on a GPU, in Triton: two launches for the probabilities of a batch, three for its circles or edges.
 
 :mod:`socialgraph.kernels` says what is computed. Here nothing is kept of a graph: a pair costs some forty operations
 on numbers that are at hand, less than writing it down and reading it again.
 
+* :func:`smooth_kernel` and :func:`totals_kernel` are what probabilities need of a document: one program each.
 * :func:`prepare_kernel` hashes nodes and clears what is counted.
 * :func:`degree_kernel` counts the friends of all nodes, each pair once: programs of some rows of a document each.
 * :func:`circles_kernel` takes all circles out of a document: one program each, which meets at a barrier where one step
@@ -22,7 +23,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from socialgraph.kernels.closed_form import ClosedForm
+from socialgraph.kernels.closed_form import FACTOR_STEP, SUM_STEP, ClosedForm
 
 #: a tile of pairs: larger ones spill registers
 ROWS, COLUMNS = 32, 16
@@ -34,6 +35,108 @@ WARPS = 16
 WORD = 32
 #: what stands for the leader among the weights of its friends: more than the bits of any float32 up to 1
 LEADER_KEY = 0x7FFFFFFF
+#: a product is rounded before it is added to something
+UNFUSED = {"enable_fp_fusion": False}
+#: numbers from here on have no fraction
+WHOLE: tl.constexpr = tl.constexpr(2.0**52)
+
+
+@triton.jit
+def rounded(x, STEP: tl.constexpr):
+    """Round to a multiple of a step, a power of two, half to even."""
+    y = x * (1.0 / STEP)
+    shift = tl.where(y < 0.0, -WHOLE, WHOLE)
+    return tl.where(tl.abs(y) < WHOLE, (y + shift) - shift, y) * STEP
+
+
+@triton.jit
+def smooth_kernel(
+    ptr, nodes, weights, portion, row, factor, constant,
+    KINDS: tl.constexpr, FACTOR_STEP: tl.constexpr, SUM_STEP: tl.constexpr, TILE: tl.constexpr,
+):  # fmt: skip
+    """Write f's closed form for a document."""
+    document = tl.program_id(0)
+    first = tl.load(ptr + document)
+    n = (tl.load(ptr + document + 1) - first).to(tl.int32)
+    none = tl.full([], float("inf"), tl.float64)
+    shift = tl.full([], 0.0, tl.float64)
+    for kind in tl.static_range(KINDS):
+        given, out, counts = weights + kind * nodes + first, factor + kind * nodes + first, tl.load(portion + kind)
+        lowest, lower, highest, higher = none, none, -none, -none
+        for begin in range(0, n, TILE):
+            i = begin + tl.arange(0, TILE)
+            weight = tl.load(given + i, i < n, 0.0)
+            a = tl.sqrt(tl.where(weight < 0.0, 0.0, weight))
+            tl.store(out + i, a, i < n)
+            # the two lowest and the two highest
+            low, high = tl.where(i < n, a, none), tl.where(i < n, a, -none)
+            one, place = tl.min(low, 0, return_indices=True)
+            two = tl.min(tl.where(i - begin == place, none, low), 0)
+            lower = tl.minimum(tl.maximum(lowest, one), tl.minimum(lower, two))
+            lowest = tl.minimum(lowest, one)
+            one, place = tl.max(high, 0, return_indices=True)
+            two = tl.max(tl.where(i - begin == place, -none, high), 0)
+            higher = tl.maximum(tl.minimum(highest, one), tl.maximum(higher, two))
+            highest = tl.maximum(highest, one)
+        least, most = lowest * lower, highest * higher
+        speaks = (n > 1) & (most > least)
+        reach, span = tl.where(speaks, highest - lowest, 1.0), tl.where(speaks, most - least, 1.0)
+        slope = tl.where(speaks, counts * (lowest * reach / span), 0.0)
+        root = tl.where(speaks, tl.sqrt(counts / span) * reach, 0.0)
+        shift += tl.where(speaks, counts * ((lowest * lowest - least) / span), 0.0)
+        tl.debug_barrier()
+        for begin in range(0, n, TILE):
+            i = begin + tl.arange(0, TILE)
+            u = (tl.load(out + i, i < n, 0.0) - lowest) / reach
+            tl.store(out + i, rounded(root * u, FACTOR_STEP), i < n)
+            summand = slope * u
+            if kind > 0:
+                summand += tl.load(row + first + i, i < n, 0.0)
+            if kind == KINDS - 1:
+                summand = rounded(summand, SUM_STEP)
+            tl.store(row + first + i, summand, i < n)
+        tl.debug_barrier()
+    tl.store(constant + document, rounded(shift, SUM_STEP))
+
+
+@triton.jit
+def totals_kernel(
+    ptr, nodes, kernel, constant, scale, row, u, v, result, bound,
+    S: tl.constexpr, SUM_STEP: tl.constexpr, TILE: tl.constexpr,
+):  # fmt: skip
+    """Write the sum and the bound of a document."""
+    document = tl.program_id(0)
+    first = tl.load(ptr + document)
+    n = (tl.load(ptr + document + 1) - first).to(tl.int32)
+    zero = tl.full([], 0.0, tl.float64)
+    unit, base = tl.load(scale + document), tl.load(constant + document)
+    rows, most, nothing, peak, pairs = zero, zero, zero, zero, tl.full([], 0, tl.int64)
+    for begin in range(0, n, TILE):
+        i = begin + tl.arange(0, TILE)
+        x = tl.load(row + first + i, i < n, 0.0)
+        rows += tl.sum(x, 0)
+        most = tl.maximum(most, tl.max(tl.abs(x), 0))
+        near = tl.load(kernel + i, (i > 0) & (i < n), 0.0)
+        # float64 cannot hold the sum of long documents' kernels
+        pairs += tl.sum((n - i) * (near * (1.0 / SUM_STEP)).to(tl.int64), 0)
+        nothing += tl.sum(near * 0.0, 0)  # not 0 where one is no number
+        peak = tl.maximum(peak, tl.max(near, 0))
+    whole = (base * n + 2.0 * rows) * (n - 1.0)
+    most = base + 2.0 * most
+    for s in tl.static_range(S):
+        left, right, square, one, other = zero, zero, zero, zero, zero
+        for begin in range(0, n, TILE):
+            i = begin + tl.arange(0, TILE)
+            x = tl.load(u + s * nodes + first + i, i < n, 0.0)
+            y = tl.load(v + s * nodes + first + i, i < n, 0.0)
+            left, right = left + tl.sum(x, 0), right + tl.sum(y, 0)
+            square += tl.sum(rounded(x * y, SUM_STEP), 0)
+            one, other = tl.maximum(one, tl.max(tl.abs(x), 0)), tl.maximum(other, tl.max(tl.abs(y), 0))
+        whole += left * right - square
+        most += one * other
+    whole += 2.0 * SUM_STEP * pairs.to(tl.float64) + nothing
+    tl.store(result + document, tl.where(n > 1, unit * whole, 0.0))
+    tl.store(bound + document, tl.minimum(1.0, unit * (most + peak)))
 
 
 @triton.jit
@@ -330,6 +433,26 @@ def circles_kernel(
             tl.debug_barrier()
             turn += 1
             going = turn < k
+
+
+def smooth_products(ptr: Tensor, weights: Tensor, share: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """See :func:`socialgraph.kernels.smooth_products`."""
+    (kinds, nodes), documents = weights.shape, ptr.numel() - 1
+    row, factor, constant = weights.new_empty(nodes), torch.empty_like(weights), weights.new_empty(documents)
+    smooth_kernel[documents,](
+        ptr, nodes, weights, share, row, factor, constant,
+        KINDS=kinds, FACTOR_STEP=FACTOR_STEP, SUM_STEP=SUM_STEP, TILE=TILE, **UNFUSED,
+    )  # fmt: skip
+    return row, factor, constant
+
+
+def totals(form: ClosedForm) -> tuple[Tensor, Tensor]:
+    """See :func:`socialgraph.kernels.totals`."""
+    total, bound = torch.empty_like(form.scale), torch.empty_like(form.scale)
+    totals_kernel[form.ptr.numel() - 1,](
+        form.ptr, form.row.numel(), *form[1:7], total, bound, S=form.u.size(0), SUM_STEP=SUM_STEP, TILE=TILE, **UNFUSED
+    )
+    return total, bound
 
 
 def prepared(form: ClosedForm, words: int = 1) -> tuple[int, int, tuple[Any, ...], Tensor, Tensor]:

@@ -10,12 +10,14 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from socialgraph.kernels import attention, gpu, passes
+from socialgraph.kernels import FACTOR_STEP, SUM_STEP, attention, gpu, passes
 
 TYPES = dict.fromkeys(("ptr", "key", "start", "edge_index", "friend_tie"), "*i64")
 TYPES |= dict.fromkeys(("kernel", "constant", "scale", "row", "u", "v"), "*fp64")
+TYPES |= dict.fromkeys(("weights", "portion", "factor", "result", "bound"), "*fp64")
 TYPES |= dict.fromkeys(("lower", "higher", "degree", "share", "friend", "friend_key", "members", "leaders"), "*i32")
 TYPES |= {"weight": "*fp32"} | dict.fromkeys(("nodes", "total", "k", "max_size"), "i32")
+STEPS = {"FACTOR_STEP": FACTOR_STEP, "SUM_STEP": SUM_STEP}
 TILES = {"ROWS": gpu.ROWS, "COLUMNS": gpu.COLUMNS}
 CIRCLES = {"S": 3, "WORDS": 1, "TILE": gpu.TILE, "MEMBERS": gpu.MEMBERS, "LEADER_KEY": gpu.LEADER_KEY}
 
@@ -49,6 +51,8 @@ def usage(kernel, warps, types=TYPES, **constants):
 
 if __name__ == "__main__":
     found = {
+        "smooth": usage(gpu.smooth_kernel, 4, KINDS=3, **STEPS, TILE=gpu.TILE),
+        "totals": usage(gpu.totals_kernel, 4, S=3, SUM_STEP=SUM_STEP, TILE=gpu.TILE),
         "prepare": usage(gpu.prepare_kernel, 4, WORDS=1, TILE=gpu.TILE),
         "degree": usage(gpu.degree_kernel, 4, S=3, **TILES),
         "edges": usage(gpu.edges_kernel, 4, S=3, **TILES),

@@ -47,6 +47,25 @@ def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.setattr(gpu, name, size)
 
 
+def test_probabilities(small_tiles: None) -> None:
+    """To the last bit, for documents without a pair, with equal weights, with one large weight, longer than a tile."""
+    ptr = torch.tensor([0, 0, 1, 3, 6, 10, 150, 400])
+    weights = torch.rand(3, 400, generator=torch.Generator().manual_seed(0), dtype=torch.float64) - 0.1
+    weights[:, 6:10], weights[1, 10:150], weights[2, 200] = 0.5, 0.0, 1e12
+    share = torch.tensor([0.25, 1 / 3, 0.4], dtype=torch.float64)
+    want = cpu.smooth_products(ptr, weights, share)
+    for found, one in zip(gpu.smooth_products(*(x.to(DEVICE) for x in (ptr, weights, share))), want, strict=True):
+        assert torch.equal(found.cpu(), one)
+    row, factor, constant = want
+    kernel, scale = (
+        1.0 / (1.0 + torch.arange(250, dtype=torch.float64)),
+        torch.linspace(0.5, 2.0, 7, dtype=torch.float64),
+    )
+    form = ClosedForm(ptr, (kernel * 2**30).round() / 2**30, constant, scale, row, -factor, factor, ptr[1:])
+    for found, one in zip(gpu.totals(there(form)), cpu.totals(form), strict=True):
+        assert torch.equal(found.cpu(), one)
+
+
 @pytest.mark.parametrize("node_level", [False, True], ids=["edge", "node"])
 @pytest.mark.parametrize("by_weight", [False, True], ids=["first", "strongest"])
 @pytest.mark.parametrize("name", ["three", "uniform", "words"])
