@@ -2,7 +2,7 @@
 
 A small operation takes a GPU less time than the processor needs to launch it, and every answer that the processor
 waits for empties the queue. Both can be counted on a CPU: the operations that PyTorch is asked for, and those whose
-answer is a number or a size. The kernels of probabilities and circles count as the five launches that they are on a GPU.
+answer is a number or a size. The kernels of probabilities and circles are the five launches that a GPU sees.
 Weights of centralities are there. Ends with an error where more are counted than benchmarks/results/launches.json has,
 and writes that file with --accept.
 """
