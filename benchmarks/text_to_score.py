@@ -58,14 +58,13 @@ def main() -> None:
     options.add_argument("--length", type=int, default=2048, help="word pieces of a page")
     options.add_argument("--batch", type=int, nargs="+", default=[8, 64, 128], help="pages of a batch")
     options.add_argument("--circles", type=int, default=16, help="friend circles of a page")
-    options.add_argument("--workers", type=int, default=4, help="of the row with workers")
     options.add_argument("--rounds", type=int, default=2, help="rounds that count")
     options.add_argument("--seconds", type=float, default=80, help="when to begin nothing new")
     options.add_argument("--small", action="store_true", help="a rehearsal: 2 small layers, 4 short pages")
     args = options.parse_args()
     layers, width, heads = (2, 64, 2) if args.small else (12, 768, 12)
     if args.small:
-        args.documents, args.length, args.batch, args.circles, args.rounds, args.workers = 4, 256, [2], 2, 1, 1
+        args.documents, args.length, args.batch, args.circles, args.rounds = 4, 256, [2], 2, 1
     OUT.mkdir(exist_ok=True)
     warnings.filterwarnings("ignore")
     pages = {f"d{i}": Document(f"d{i}", text) for i, text in enumerate(texts(args.documents, args.length))}
@@ -107,10 +106,8 @@ def measure(
     """Time all parts with batches of ``size`` pages."""
     budget = size * args.length
 
-    def ranked(builder: GraphBuilder, workers: int = 0) -> Callable[[], Any]:
-        return lambda: rerank(
-            model, builder, queries, candidates, token_budget=budget, bf16=True, progress=False, workers=workers
-        )
+    def ranked(builder: GraphBuilder) -> Callable[[], Any]:
+        return lambda: rerank(model, builder, queries, candidates, token_budget=budget, bf16=True, progress=False)
 
     parts = [pairs[i : i + size] for i in range(0, len(pairs), size)]
     graphs = [tokens_kept(part) for part in parts]
@@ -135,9 +132,7 @@ def measure(
     steps: dict[str, Callable[[], Any]] = {
         ALONE: alone,
         "rerank, nothing kept": ranked(nothing),
-        f"rerank, nothing kept, {args.workers} workers": ranked(nothing, args.workers),
         "rerank, tokens kept": ranked(tokens_kept),
-        f"rerank, tokens kept, {args.workers} workers": ranked(tokens_kept, args.workers),
         "rerank, tokens and centrality kept": ranked(both),
         "graphs alone, tokens kept": drawn,
         "reading alone, tokens kept": read,
@@ -162,7 +157,7 @@ def measure(
         say(f"| {name:40} | {speed} | {share} |")
     figures: dict[str, Any] = {"seconds": middle}
     if CARD:
-        figures["waits"] = {name: waited(name, run) for name, run in list(steps.items())[:4]}
+        figures["waits"] = {name: waited(name, run) for name, run in list(steps.items())[:3]}
         figures["busy"] = busy(steps["rerank, tokens kept"])
     return figures
 

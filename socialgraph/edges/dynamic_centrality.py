@@ -109,6 +109,8 @@ class DynamicCentrality(Centrality):
         """Return each token's cosine with its query in the word embedding space, ``[N]``."""
         words = self.bert.embeddings.word_embeddings.weight
         query = F.normalize(segment(words[graph.query_ids], cumsum(graph.query_length), reduce="mean"), dim=-1)
+        if words.is_cuda:  # one product for the vocabulary, so that no token's embedding is copied
+            return (F.normalize(words, dim=-1) @ query.T)[graph.input_ids, batch]
         return (F.normalize(words[graph.input_ids], dim=-1) * query[batch]).sum(-1)
 
     def attention(self, graph: Data, best: Tensor, batch: Tensor, ptr: Tensor) -> Tensor:

@@ -11,11 +11,12 @@ from torch.nn import functional as F
 from torch_geometric.data import Data
 
 from socialgraph.backbone import load_bert
-from socialgraph.edges.affinity import FACTOR_STEP, SUM_STEP, Affinity, fixed
+from socialgraph.edges.affinity import Affinity, fixed
 from socialgraph.edges.layout import documents
 from socialgraph.edges.pattern import Pattern
 from socialgraph.edges.word_table import WordTable
 from socialgraph.errors import OptionError
+from socialgraph.kernels import FACTOR_STEP, SUM_STEP
 
 
 class Learned(Pattern):

@@ -6,12 +6,13 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from socialgraph.edges.affinity import FACTOR_STEP, Affinity, fixed
+from socialgraph.edges.affinity import Affinity, fixed
 from socialgraph.edges.layout import documents
 from socialgraph.edges.pattern import Pattern
 from socialgraph.edges.statistics import NeighbourCounts, statistics_of
 from socialgraph.edges.word_table import Words, WordTable
 from socialgraph.errors import OptionError, is_whole
+from socialgraph.kernels import FACTOR_STEP
 
 
 class Pmi(Pattern):

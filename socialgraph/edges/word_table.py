@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 from torch_geometric.utils import cumsum, scatter
 
-from socialgraph.edges.affinity import SUM_STEP, Affinity, fixed
+from socialgraph.edges.affinity import Affinity, fixed
 from socialgraph.edges.layout import positions
+from socialgraph.kernels import SUM_STEP
 
 
 class Words:

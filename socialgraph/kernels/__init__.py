@@ -63,7 +63,7 @@ def smooth_products(ptr: Tensor, weights: Tensor, share: Tensor) -> tuple[Tensor
     Returns:
         ``row [N]``, the sum over kinds, ``factor [X, N]`` and ``constant [B]``, rounded: float64.
     """
-    return _on(ptr.device).smooth_products(ptr, weights, share)  # type: ignore[no-any-return]
+    return _on(ptr.device).smooth_products(ptr, weights, share)
 
 
 def totals(form: ClosedForm) -> tuple[Tensor, Tensor]:
@@ -71,7 +71,7 @@ def totals(form: ClosedForm) -> tuple[Tensor, Tensor]:
 
     Both in O(l). A sum is not a number where a P is none.
     """
-    return _on(form.ptr.device).totals(form)  # type: ignore[no-any-return]
+    return _on(form.ptr.device).totals(form)
 
 
 def greedy_circles(form: ClosedForm, k: int, max_size: int, node_level: bool, by_weight: bool) -> tuple[Tensor, Tensor]:
@@ -88,9 +88,9 @@ def greedy_circles(form: ClosedForm, k: int, max_size: int, node_level: bool, by
         ``members [B, k, max_size]`` int32, places in the document, ascending, -1 behind the last; and
         ``leaders [B, k]`` int32, -1 where there is no circle.
     """
-    return _on(form.ptr.device).greedy_circles(form, k, max_size, node_level, by_weight)  # type: ignore[no-any-return]
+    return _on(form.ptr.device).greedy_circles(form, k, max_size, node_level, by_weight)
 
 
 def all_edges(form: ClosedForm) -> tuple[Tensor, Tensor]:
     """Return all edges: ``edge_index [2, E]`` int64, both directions, sorted; and their weights ``[E]`` float32."""
-    return _on(form.ptr.device).all_edges(form)  # type: ignore[no-any-return]
+    return _on(form.ptr.device).all_edges(form)

@@ -21,8 +21,9 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-#: a program's own rows, rows of the other side in a step, and warps
-FORWARD, BACKWARD = (64, 16, 4), (64, 16, 4)
+#: a program's own rows, rows of the other side in a step, and warps; LONG where a segment has over MANY rows
+FORWARD, LONG, BACKWARD = (64, 16, 4), (128, 64, 8), (64, 16, 4)
+MANY = 256
 #: log2(e): softmax is computed with powers of 2
 LOG2E = 1.4426950408889634
 
@@ -163,7 +164,7 @@ def attention(
     rows, heads, channels = query.shape
     out = torch.empty(rows, heads, channels, dtype=query.dtype, device=query.device)
     lse = torch.empty(heads, rows, dtype=torch.float32, device=query.device)
-    tile, step, warps = FORWARD
+    tile, step, warps = LONG if longest > MANY else FORWARD
     blocks = -(-longest // tile)
     if programs := blocks * heads * (query_ptr.numel() - 1):
         attention_kernel[(programs,)](

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -243,7 +244,8 @@ def ahead(builder: GraphBuilder, batches: list[list[Pair]], workers: int) -> Ite
 
 def _drawn_ahead(builder: GraphBuilder, loader: DataLoader[Batch]) -> Iterator[Batch]:
     """Draw one batch ahead on a stream of its own: small kernels then run between the model's large ones."""
-    model, own = torch.cuda.current_stream(builder.device), torch.cuda.Stream(builder.device)
+    model = torch.cuda.current_stream(builder.device)
+    own: torch.cuda.Stream = torch.cuda.Stream(builder.device)  # type: ignore[no-untyped-call]
     read = iter(loader)
 
     def draw() -> Batch | None:
@@ -255,11 +257,16 @@ def _drawn_ahead(builder: GraphBuilder, loader: DataLoader[Batch]) -> Iterator[B
                 batch.record_stream(model)  # its memory is not given away before the model has read it
         return batch
 
-    with ThreadPoolExecutor(1, "socialgraph-draw") as thread:
-        coming = deque([thread.submit(draw)])
-        for _ in range(len(loader)):
-            coming.append(thread.submit(draw))
-            yield coming.popleft().result()
+    patience = sys.getswitchinterval()
+    sys.setswitchinterval(1e-4)  # else the model's thread waits 5 ms for the interpreter after each answer of the GPU
+    try:
+        with ThreadPoolExecutor(1, "socialgraph-draw") as thread:
+            coming = deque([thread.submit(draw)])
+            for _ in range(len(loader)):
+                coming.append(thread.submit(draw))
+                yield coming.popleft().result()
+    finally:
+        sys.setswitchinterval(patience)
 
 
 def finite(scores: list[float], pairs: Sequence[Pair], model: torch.nn.Module) -> list[float]:

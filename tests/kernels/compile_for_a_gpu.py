@@ -60,9 +60,12 @@ if __name__ == "__main__":
         "node-level": usage(gpu.circles_kernel, gpu.WARPS, NODE_LEVEL=True, BY_WEIGHT=True, **CIRCLES),
         "the first": usage(gpu.circles_kernel, gpu.WARPS, NODE_LEVEL=False, BY_WEIGHT=False, **CIRCLES),
     }
-    for name, tiles in (("attention", attention.FORWARD), ("attention_backward", attention.BACKWARD)):
-        tile = dict(zip("MN", tiles, strict=False)) | {"D": 64}
-        found[name] = usage(getattr(attention, f"{name}_kernel"), tiles[2], HALF, **tile)
+    for name, kernel, tiles in (
+        ("attention", attention.attention_kernel, attention.FORWARD),
+        ("attention, long", attention.attention_kernel, attention.LONG),
+        ("attention, backward", attention.attention_backward_kernel, attention.BACKWARD),
+    ):
+        found[name] = usage(kernel, tiles[2], HALF, **dict(zip("MN", tiles, strict=False)), D=64)
     for dropout in (False, True):
         row = {"COLUMNS": 768, "BLOCK": 1024, "DROPOUT": dropout}
         for name in ("add_norm", "add_norm_backward"):
