@@ -22,7 +22,7 @@ import triton.language as tl
 from torch import Tensor
 
 #: a program's own rows, rows of the other side in a step, and warps; LONG where a segment has over MANY rows
-FORWARD, LONG, BACKWARD = (64, 16, 4), (128, 64, 8), (64, 16, 4)
+FORWARD, LONG, BACKWARD = (64, 16, 4), (64, 64, 4), (64, 16, 4)
 MANY = 256
 #: log2(e): softmax is computed with powers of 2
 LOG2E = 1.4426950408889634
