@@ -6,7 +6,7 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from numbers import Integral
 from typing import NoReturn
@@ -40,24 +40,24 @@ class TrainingError(SocialgraphError, RuntimeError):
     """A training that cannot go on. The message names the step, and the last good checkpoint."""
 
 
-class LawError(SocialgraphError, AssertionError):
-    """A strategy or model that breaks a law. The message names it, the law, the graph and the offender.
+class ContractError(SocialgraphError, AssertionError):
+    """A strategy or model that breaks a contract. The message names it, the contract, the graph and what is wrong.
 
     Args:
-        strategy: the partition, pattern or model.
-        law: name of the law.
+        strategy: the partition, pattern, sampler or model.
+        contract: what must hold.
         where: name of the graph or document.
-        offence: what is wrong there.
+        violation: what is wrong there.
     """
 
-    def __init__(self, strategy: object, law: str, where: str, offence: str) -> None:
+    def __init__(self, strategy: object, contract: str, where: str, violation: str) -> None:
         try:
             name = repr(strategy)
         except Exception:  # that may be what is broken
             name = ""
         if not name or "\n" in name:  # a model prints all its layers
             name = type(strategy).__name__
-        super().__init__(f"{name} breaks the law {law!r} on the graph {where!r}: {offence}")
+        super().__init__(f"{name} breaks the contract {contract!r} on the graph {where!r}: {violation}")
 
 
 #: what comes from outside, whoever is asked. All else that a class or a file of the user's own raises becomes a line,
@@ -79,12 +79,7 @@ def nobody_reads() -> NoReturn:
     sys.exit(1)
 
 
-def law_name(law: Callable[..., object]) -> str:
-    """Return a law's name: its function's."""
-    return law.__name__.replace("_", " ")
-
-
-def is_own(strategy: object) -> bool:
+def is_user_defined(strategy: object) -> bool:
     """Whether the class of a strategy is the user's own, none of this package."""
     return not f"{type(strategy).__module__}.".startswith("socialgraph.")
 
@@ -98,16 +93,16 @@ def blaming(strategy: object, where: str) -> Iterator[None]:
         where: name of the graph or document.
 
     Raises:
-        LawError: in place of what was raised, which is its cause.
+        ContractError: in place of what was raised, which is its cause.
     """
     try:
         yield
     except (SocialgraphError, *FROM_OUTSIDE):
         raise
     except BaseException as error:
-        if not is_own(strategy):
+        if not is_user_defined(strategy):
             raise
-        raise LawError(strategy, "every graph gets an answer", where, raised(strategy, error)) from error
+        raise ContractError(strategy, "every graph gets an answer", where, raised(strategy, error)) from error
 
 
 def raised(strategy: object, error: BaseException) -> str:

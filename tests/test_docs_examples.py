@@ -1,4 +1,4 @@
-"""The ideas that docs/compare.md tries: each obeys the laws, and does what it says."""
+"""The ideas that docs/compare.md tries: each keeps its contract, and does what it says."""
 
 import sys
 from itertools import pairwise
@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from graphs import document
 from torch_geometric.utils import cumsum
 
 from socialgraph.partition import EdgeCircles, QueryWindows
 from socialgraph.testing import check_partition
-from socialgraph.testing.documents import document
 
 EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
 
@@ -56,7 +56,7 @@ def text(length, **said):
         ("FriendSpans", {"k": 3, "max_size": 8, "reach": 2}),
     ],
 )
-def test_every_idea_obeys_the_laws(ideas, name, options):
+def test_every_idea_keeps_its_contract(ideas, name, options):
     check_partition(getattr(ideas, name)(**options))
 
 

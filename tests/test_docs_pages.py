@@ -115,11 +115,10 @@ def test_your_own_partition(workplace, budget):
     names, commands = follow(ROOT / "docs" / "your-own-partition.md", workplace)
     assert names["ours"]["circles"] == 4
     assert names["ours"]["leaders_spread"] > 2 * names["theirs"]["leaders_spread"]  # the page says what to look for
-    assert all((workplace / name).stat().st_size > 10_000 for name in ("spread-leaders.png", "probes.png"))
+    assert (workplace / "spread-leaders.png").stat().st_size > 10_000
     mine = names["SpreadLeaders"](k=3)
     spread = mine(names["graph"].edge_index, names["graph"].input_ids * 0, 1)[1] * 3 // names["graph"].num_nodes
     assert spread.tolist() == [0, 1, 2]  # a leader in each third
-    assert names["found"].reach("fact", distractors=0) >= 8  # the probe finds what stands beside the query's words
     assert len(commands) == 3
     table = compare(commands[0], budget)
     for row in ("edge", "my_module.SpreadLeaders"):

@@ -10,13 +10,13 @@ PACKAGE = Path(socialgraph.__file__).parent
 #: folder -> what it may import of this package
 MAY_IMPORT = {
     "kernels": set(),
-    "partition": {"errors", "described", "edge_laws", "kernels", "query_match", "ranks"},
-    "edges": {"errors", "described", "edge_laws", "backbone", "kernels", "query_match", "ranks"},
-    "data": {"errors", "lexical", "backbone", "edges", "partition"},
+    "partition": {"errors", "contracts", "described", "kernels", "query_match", "ranks"},
+    "edges": {"errors", "contracts", "described", "backbone", "kernels", "query_match", "ranks"},
+    "data": {"errors", "contracts", "lexical", "backbone", "edges", "partition"},
     "nn": {"errors", "described", "backbone", "kernels", "data", "ranks"},
     "ranking": {"errors", "lexical", "backbone", "data", "edges", "partition", "nn"},
     "inspect": {"errors", "lexical", "backbone", "query_match", "data", "edges", "partition", "nn", "recipes"},
-    "testing": {"errors", "data", "edges", "partition", "nn", "inspect"},
+    "testing": {"errors", "contracts", "data", "edges", "partition", "nn"},
     "recipes": {"errors", "described", "data", "edges", "partition"},
     "ranker": {
         "errors", "described", "backbone", "data", "edges", "partition", "nn", "ranking", "recipes", "inspect",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 from torch_geometric.data import Batch
 
+from socialgraph.contracts import check_circles, check_edges
 from socialgraph.data.cache import Cache
 from socialgraph.data.circles import side_by_side
 from socialgraph.data.collection import Document
@@ -19,11 +19,8 @@ from socialgraph.data.statistics import TermStatistics
 from socialgraph.data.tokens import Tokens
 from socialgraph.data.weights import cached_weights
 from socialgraph.edges import Centrality, EdgeSampler, SocialEdges, SparseEdges, draw_key
-from socialgraph.edges.layout import document_name
-from socialgraph.edges.sampler_laws import checked_edges
-from socialgraph.errors import InputError, OptionError, blaming, is_own
+from socialgraph.errors import InputError, OptionError, blaming, is_user_defined
 from socialgraph.partition import Partition
-from socialgraph.partition.laws import checked
 
 
 class GraphBuilder:
@@ -49,8 +46,8 @@ class GraphBuilder:
         cache: keeps the weights of costly patterns (dynamic centrality); None keeps 1 GiB of them in memory.
         first_stage: query id, document id -> score, for partitions that see the graph, such as
             :meth:`Collection.first_stage_score`; the graph's ``first_stage_score``.
-        check: hold what patterns, samplers and partitions of the user's own answer against the laws, on each batch
-            (:mod:`socialgraph.partition.laws`, :mod:`socialgraph.edges.laws`, :mod:`socialgraph.edges.sampler_laws`).
+        check: hold what patterns, samplers and partitions of the user's own answer against their contracts, on each
+            batch (:mod:`socialgraph.contracts`).
 
     Raises:
         OptionError: neither circles nor passages, circles without edges, edges to be kept where there are
@@ -138,7 +135,7 @@ class GraphBuilder:
 
         Raises:
             InputError: see :meth:`read`.
-            LawError: a pattern or a partition breaks a law; it names the class, the law and the document.
+            ContractError: a class of the user's own breaks its contract; it names class, contract and document.
         """
         return self.draw(self.read(pairs))
 
@@ -230,8 +227,8 @@ class GraphBuilder:
     def _edges(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the edges of a sampler that draws all of them."""
         assert self.edges is not None
-        if self.check and is_own(self.edges):
-            return checked_edges(self.edges, batch, both_ways=not self.joint)
+        if self.check and is_user_defined(self.edges):
+            return check_edges(self.edges, batch, batch.batch, undirected=not self.joint)
         edges: tuple[Tensor, Tensor] = self.edges(batch)
         return edges
 
@@ -240,10 +237,10 @@ class GraphBuilder:
         edges: Mapping[str, Tensor | None],
     ) -> tuple[Tensor, Tensor]:  # fmt: skip
         """Return what a partition answers, which must not change what it is given."""
-        if not self.check or not is_own(partition):
+        if not self.check or not is_user_defined(partition):
             return gather()
         given = {**edges, **(batch.to_dict() if partition.sees_graph else {"batch": batch.batch})}
-        return checked(partition, gather, batch.batch, given, partial(document_name, batch))
+        return check_circles(partition, gather, batch.batch, given, batch)
 
 
 def _refuse_shared_weights(patterns: torch.nn.ModuleDict) -> None:

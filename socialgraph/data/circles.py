@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
 
+from socialgraph.contracts import check_circles
 from socialgraph.partition import Partition
-from socialgraph.partition.laws import checked
 
 
 def compose(
@@ -31,13 +32,13 @@ def compose(
         ``circle_index [2, M]``, ``leader_index [C]`` and ``passage_mask [C]``.
 
     Raises:
-        LawError: a partition breaks a law.
+        ContractError: a partition breaks its contract.
     """
     layout = edge_index, batch, batch_size, edge_weight
     given = {"edge_index": edge_index, "batch": batch, "edge_weight": edge_weight}
 
     def answer(partition: Partition) -> tuple[Tensor, Tensor]:
-        return checked(partition, lambda: partition(*layout), batch, given, lambda number: f"document {number}")
+        return check_circles(partition, lambda: partition(*layout), batch, given, Data())
 
     return side_by_side(batch, *(None if x is None else answer(x) for x in (passages, circles)))
 

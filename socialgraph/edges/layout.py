@@ -36,10 +36,3 @@ def padded(ptr: Tensor, width: int) -> tuple[Tensor, Tensor]:
     inside = place < ptr.diff()[:, None]
     first = ptr[:-1, None].clamp(max=max(int(ptr[-1]) - 1, 0))
     return torch.where(inside, ptr[:-1, None] + place, first), inside
-
-
-def document_name(graph: Data, number: int) -> str:
-    """Return what a document of a graph or of a batch is called, for errors."""
-    names = [getattr(graph, key, None) for key in ("document_id", "query_id")]
-    document, query = (name[number] if isinstance(name, list) else name for name in names)
-    return f"document {document}, query {query}" if document or query else f"document {number} of the batch"

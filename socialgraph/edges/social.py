@@ -10,14 +10,14 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from socialgraph.contracts import check_probabilities, refuse, total_violation, weight_violation
 from socialgraph.edges.affinity import Affinity
 from socialgraph.edges.edge_sampler import EdgeSampler
-from socialgraph.edges.laws import check_affinities, refuse_sums
 from socialgraph.edges.layout import documents
 from socialgraph.edges.mixture import mix
 from socialgraph.edges.pattern import Centrality, Pattern, smooth_product
 from socialgraph.edges.social_graph import SocialGraph
-from socialgraph.errors import OptionError
+from socialgraph.errors import OptionError, blaming, is_user_defined
 
 
 class SocialEdges(EdgeSampler):
@@ -74,8 +74,11 @@ class SocialEdges(EdgeSampler):
         """Return P / mu, not yet clipped at 1, for every document of ``graph``; see :meth:`sampled`."""
         batch, ptr = documents(graph)
         patterns = cast(dict[str, Pattern], dict(self.patterns))
-        if check:
-            check_affinities(patterns, graph, batch, ptr)
+        for pattern in filter(is_user_defined, patterns.values()) if check and batch.numel() else ():
+            with blaming(pattern, "the batch"):
+                if isinstance(pattern, Centrality) and pattern.name in graph:
+                    refuse(pattern, weight_violation(graph[pattern.name], batch), batch, graph)
+                check_probabilities(pattern, pattern(graph), batch, ptr, graph)
         # Centralities have one formula: they are computed together, which takes a third of the operations.
         together = {
             name: pattern
@@ -93,7 +96,8 @@ class SocialEdges(EdgeSampler):
         try:
             factor = scale(mean, mean.lengths * (mean.lengths - 1) * density)
         except FloatingPointError:
-            refuse_sums(patterns, graph)
+            for pattern in patterns.values():
+                refuse(pattern, total_violation(pattern(graph).totals(), ptr), batch, graph)
             raise
         return mean.scaled(factor, torch.full_like(factor, density))  # density where all patterns abstain
 
@@ -116,10 +120,10 @@ class SocialEdges(EdgeSampler):
 
         Args:
             graph: see :meth:`forward`.
-            check: hold what the patterns say against the laws, see :mod:`socialgraph.edges.laws`.
+            check: hold what patterns of the user's own say against :mod:`socialgraph.contracts`.
 
         Raises:
-            LawError: a pattern breaks one.
+            ContractError: a pattern breaks one.
         """
         return SocialGraph(self.probabilities(graph, check), graph.draw_key, graph)
 

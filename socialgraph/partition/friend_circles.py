@@ -50,7 +50,7 @@ class FriendCircles(Partition):
         self.k = k
         self.max_size = max_size
         self.keep = keep
-        self.by_place = keep == "first"
+        self.by_place = self.by_place or keep == "first"
 
     def select(self, leader: Tensor, friend: Tensor, weight: Tensor | None, tie: Tensor) -> Tensor:
         """Return which friends of the leaders join them, as indices of edges: at most ``max_size - 1`` of each.

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from socialgraph.contracts import edge_violation, edges_hold
 from socialgraph.described import Described
-from socialgraph.edge_laws import broken, in_order, in_words
 from socialgraph.errors import InputError, OptionError, is_whole
 from socialgraph.kernels import ClosedForm
 
@@ -116,7 +116,7 @@ def check_graph(edge_index: Tensor, batch: Tensor, batch_size: int, edge_weight:
     where other things lie in memory.
 
     Raises:
-        InputError: names the tensor, or the law and the edge.
+        InputError: names the tensor, or the contract and the edge.
     """
     for name, x, rows in (("edge_index", edge_index, [2]), ("batch", batch, [])):
         if not isinstance(x, Tensor) or x.dtype != torch.long or list(x.shape[:-1]) != rows or x.dim() == 0:
@@ -128,12 +128,11 @@ def check_graph(edge_index: Tensor, batch: Tensor, batch_size: int, edge_weight:
         raise InputError("edge_weight must be finite numbers")
     if batch.numel() and (int(batch[0]) < 0 or int(batch[-1]) >= batch_size or bool((batch.diff() < 0).any())):
         raise InputError(f"batch must rise, from 0 at least to {batch_size - 1} at most, as batch_size is {batch_size}")
-    if in_order(edge_index, batch):
+    if edges_hold(edge_index, batch):
         return
-    for law, wrong in broken(edge_index, None, batch):  # weights rank friends, so they may be any numbers
-        if bool(wrong.any()):
-            edge = in_words(int(wrong.nonzero()[0, 0]), edge_index, edge_weight)
-            raise InputError(
-                f"a graph of {batch.numel()} nodes breaks the law {law!r}: {edge}; torch_geometric.utils has "
-                "to_undirected, remove_self_loops and coalesce"
-            )
+    violation = edge_violation(edge_index, None, batch)  # weights rank friends, so they may be any numbers
+    if violation is not None:
+        raise InputError(
+            f"a graph of {batch.numel()} nodes breaks the contract {violation.contract!r}: {violation.text}; "
+            "torch_geometric.utils has to_undirected, remove_self_loops and coalesce"
+        )

@@ -1,133 +1,146 @@
-"""Hard graphs: what partitions are checked on."""
+"""Small made-up documents with their edges, each hard in its own way: what the checks are tried on.
+
+They are as documents are: equal words have equal tf-idf, which follows from the document frequencies of a collection.
+"""
 
 from __future__ import annotations
 
 import copy
 import math
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from functools import cache
 
 import torch
-from torch import Tensor
-from torch_geometric.data import Batch, Data
+from torch.nn import functional as F
+from torch_geometric.data import Batch
+from torch_geometric.utils import to_undirected
 
-from socialgraph.testing.documents import document, some_statistics
+from socialgraph.data.circles import compose
+from socialgraph.data.graph import DocumentGraph, connect, document_graph, gather, rate, weigh
+from socialgraph.data.statistics import TermStatistics
+from socialgraph.edges import LongformerEdges, draw_key
+from socialgraph.partition import EdgeCircles, Windows
 
-
-class Graph(NamedTuple):
-    """What a partition is given: one document or a batch of them."""
-
-    name: str
-    edge_index: Tensor
-    batch: Tensor
-    batch_size: int
-    edge_weight: Tensor | None
-    query: tuple[int, ...] = (13, 17)  # word pieces: the fourth word of every ten, and the eighth
-    words: Data | None = None  # of real documents; None: made up
-    first_stage: bool = True  # whether there are scores of a first stage
-
-    def data(self) -> Data:
-        """Return the documents' words, query and weights, the same for a document alone and in a batch."""
-        if self.words is not None:
-            return self.words
-        sizes = torch.bincount(self.batch, minlength=self.batch_size).tolist()
-        made = [
-            document([10 + i % 10 for i in range(size)], list(self.query), [float(1 + i % 7) for i in range(size)])
-            for size in sizes
-        ]
-        for size, one in zip(sizes, made, strict=True) if self.first_stage else ():
-            score = math.nan if size % 3 == 1 else size / 2  # some are no candidates
-            one.first_stage_score = torch.tensor([score], dtype=torch.float64)
-        together = Batch.from_data_list(made).to(self.batch.device)
-        together.statistics = copy.deepcopy(some_statistics())  # a partition may write into them
-        return together
-
-    def documents(self) -> list[Graph]:
-        """Return each document as a graph of its own."""
-        graphs = []
-        for number in range(self.batch_size):
-            node = (self.batch == number).nonzero().flatten()
-            edge = self.batch[self.edge_index[0]] == number
-            edges = self.edge_index[:, edge] - (int(node[0]) if node.numel() else 0)
-            weight = None if self.edge_weight is None else self.edge_weight[edge]
-            alone = torch.zeros_like(node)
-            name = f"{self.name}, document {number} alone"
-            graphs.append(Graph(name, edges, alone, 1, weight, self.query, first_stage=self.first_stage))
-        return graphs
-
-    def to(self, device: torch.device) -> Graph:
-        """Return a copy of the graph on a device."""
-        weight = None if self.edge_weight is None else self.edge_weight.to(device, copy=True)
-        edge_index, batch = (x.to(device, copy=True) for x in (self.edge_index, self.batch))
-        return self._replace(edge_index=edge_index, batch=batch, edge_weight=weight)
+#: the query's word pieces; those of documents lie between 5 and 99, so every vocabulary has them
+QUERY = (10, 11, 12)
+#: a word that no document says, and one that all documents of the collection say: its tf-idf is 0
+UNSAID, COMMON = 6, 5
+#: what frames the query and the document in a joint graph
+CLS, SEP = 2, 3
+#: the batch that holds all documents
+TOGETHER = "batch of unequal documents"
 
 
-def one_document(name: str, size: int, pairs: Iterable[tuple[int, int]], equal: bool = False) -> Graph:
-    """Return the graph of these pairs (i < j), with random weights in (0, 1] or equal ones."""
-    pair = torch.tensor(sorted(set(pairs)), dtype=torch.long).reshape(-1, 2).T
+@cache
+def collection_statistics() -> TermStatistics:
+    """Return what a small made-up collection says of the word pieces: some are common, some stand together."""
+    draw = torch.Generator().manual_seed(1)
+    texts = [torch.cat([torch.tensor([COMMON]), words(15, draw)]) for _ in range(20)]
+    counted = TermStatistics.count(texts, vocab_size=100)
+    return TermStatistics(counted.document_frequency, counted.size, lambda: texts)
+
+
+def words(length: int, draw: torch.Generator, first: int = QUERY[0]) -> torch.Tensor:
+    """Return so many word pieces, from ``first`` on: few are frequent, most are rare."""
+    return first + (torch.rand(length, generator=draw) ** 2 * (100 - first)).long()
+
+
+def document(
+    input_ids: Sequence[int] | torch.Tensor, pairs: Iterable[tuple[int, int]] = (), equal: bool = False
+) -> DocumentGraph:
+    """Return a document with friendships between these pairs of places, of random weights in (0, 1] or equal ones."""
+    size, query = len(input_ids), torch.tensor(QUERY)
+    ids = torch.as_tensor(input_ids, dtype=torch.long)
+    pair = torch.tensor(list(pairs), dtype=torch.long).reshape(-1, 2).T
     weight = 1.0 - torch.rand(pair.size(1), generator=torch.Generator().manual_seed(size))
     weight = torch.full_like(weight, 0.5) if equal else weight
-    edge_index = torch.cat([pair, pair.flip(0)], 1)
-    order = torch.argsort(edge_index[0] * size + edge_index[1])
-    return Graph(name, edge_index[:, order], torch.zeros(size, dtype=torch.long), 1, weight.repeat(2)[order])
+    graph = document_graph(ids, query, draw_key(0, query, ids), tfidf=collection_statistics().tfidf(ids))
+    graph.edge_index, graph.edge_weight = to_undirected(pair, weight, num_nodes=size)
+    graph.first_stage_score = torch.tensor([math.nan if size % 3 == 1 else size / 2], dtype=torch.float64)
+    return graph
 
 
-def join(name: str, graphs: Sequence[Graph]) -> Graph:
-    """Return documents as one batch."""
-    device = graphs[0].batch.device
-    sizes = torch.tensor([graph.batch.numel() for graph in graphs], device=device)
-    starts = sizes.cumsum(0) - sizes
-    edge_index = torch.cat([graph.edge_index + start for graph, start in zip(graphs, starts, strict=True)], 1)
-    weight = torch.cat([torch.empty(0, device=device) if g.edge_weight is None else g.edge_weight for g in graphs])
-    batch, query, first_stage = torch.repeat_interleave(sizes), graphs[0].query, graphs[0].first_stage
-    return Graph(name, edge_index, batch, len(graphs), weight, query, first_stage=first_stage)
+def together(graphs: Iterable[DocumentGraph], device: torch.device | str = "cpu") -> Batch:
+    """Return documents as a batch, with statistics of its own."""
+    batch = Batch.from_data_list(list(graphs)).to(device)
+    batch.statistics = copy.deepcopy(collection_statistics())
+    return batch
 
 
-def hard_graphs(device: torch.device) -> list[Graph]:
-    """Return the graphs that partitions are checked on."""
+def hard_graphs(device: torch.device | str = "cpu") -> dict[str, Batch]:
+    """Return the batches by name, simple ones first; most hold one document."""
+    draw = torch.Generator().manual_seed(0)
 
     def clique(nodes: Iterable[int]) -> list[tuple[int, int]]:
-        nodes = list(nodes)
-        return [(i, j) for i in nodes for j in nodes if i < j]
+        return [(int(i), int(j)) for i, j in torch.combinations(torch.tensor(list(nodes)))]
 
     def chance(size: int, density: float) -> list[tuple[int, int]]:
-        hit = torch.rand(size, size, generator=torch.Generator().manual_seed(size)) < density
-        return [(i, j) for i, j in hit.triu(1).nonzero().tolist()]
+        return [(i, j) for i, j in clique(range(size)) if float(torch.rand(1, generator=draw)) < density]
 
-    empty = one_document("empty", 0, [])
-    graphs = [
-        empty,
-        one_document("one node", 1, []),
-        one_document("no edges", 5, []),
-        one_document("one edge", 2, [(0, 1)]),
-        one_document("one edge among strangers", 6, [(2, 5)]),
-        one_document("path", 10, [(i, i + 1) for i in range(9)]),
-        one_document("star", 9, [(i, 8) for i in range(8)]),
-        one_document("star of 150", 150, [(min(i, 70), max(i, 70)) for i in range(150) if i != 70]),
-        one_document("complete", 7, clique(range(7)), equal=True),
-        one_document("two cliques", 10, clique(range(5)) + clique(range(5, 10))),
-        one_document("two cliques, interleaved", 10, clique(range(0, 10, 2)) + clique(range(1, 10, 2)), equal=True),
-        one_document("two cliques that share a node", 9, clique(range(5)) + clique(range(4, 9))),
-        one_document("pairs", 40, [(i, i + 20) for i in range(20)]),
-        one_document("random, sparse", 60, chance(60, 0.03)),
-        one_document("random", 120, chance(120, 0.07)),
-        one_document("random, dense", 50, chance(50, 0.6)),
-        one_document("random, equal weights", 55, chance(55, 0.2), equal=True),
-    ]
-    batches = [
-        join("batch of two empty documents", [empty, empty]),
-        join("batch of unequal documents", [*graphs[:9], empty, *graphs[:8:-1], empty]),
-    ]
-    return [graph.to(device) for graph in graphs + batches]
+    graphs = {
+        "empty": document([]),
+        "one word": document([10]),
+        "no edges": document([30, 11, 40, 30, 50]),
+        "one edge": document([20, 10], [(0, 1)]),
+        "one edge among strangers": document(words(6, draw), [(2, 5)]),
+        "path, one word repeated": document([COMMON] * 10, [(i, i + 1) for i in range(9)]),
+        "star, nothing but the query's word": document([10] * 9, [(i, 8) for i in range(8)]),
+        "complete, equal weights": document([20, 30, 20, 40, 10, 11, 12], clique(range(7)), equal=True),
+        "two cliques that share a node": document(words(9, draw), clique(range(5)) + clique(range(4, 9))),
+        "pairs, no word of the query": document(words(40, draw, first=20), [(i, i + 20) for i in range(20)]),
+        "large star": document(words(60, draw), [(min(i, 30), max(i, 30)) for i in range(60) if i != 30]),
+        "random": document(words(50, draw), chance(50, 0.1)),
+        "random, equal weights": document(words(40, draw), chance(40, 0.3), equal=True),
+    }
+    one = list(graphs.values())
+    batches = {name: [graph] for name, graph in graphs.items()}
+    batches["two empty documents"] = [one[0], one[0]]
+    batches[TOGETHER] = [one[0], *one[7:], one[0], *one[6:0:-1], one[0]]
+    return {name: together(batch, device) for name, batch in batches.items()}
 
 
-def equal_friends(max_size: int, device: torch.device) -> Graph:
-    """Return 40 documents whose pairs are friends by chance, with equal weights: more friends than fit in a circle."""
+def without_match(graph: Batch) -> Batch:
+    """Return the same documents for a query that none of them answers, and no first stage has seen."""
+    graph = graph.clone()
+    graph.query_ids = torch.full_like(graph.query_ids, UNSAID)
+    del graph.first_stage_score
+    return graph
+
+
+def equal_friends(size: int, device: torch.device | str = "cpu") -> Batch:
+    """Return eight documents of ``size`` words, nine in ten of whose pairs are friends, with equal weights."""
     draw = torch.Generator().manual_seed(0)
-    graphs = []
-    for size in range(40, 80) if max_size < 32 else range(160, 200):
-        hit = torch.rand(size, size, generator=draw).triu(1) > 0.1
-        edge_index = (hit | hit.T).nonzero().T
-        weight = torch.full((edge_index.size(1),), 0.5)
-        graphs.append(Graph("", edge_index, torch.zeros(size, dtype=torch.long), 1, weight))
-    return join("random friends of equal weight", graphs).to(device)
+    pairs = [(torch.rand(size, size, generator=draw) < 0.9).triu(1).nonzero().tolist() for _ in range(8)]
+    return together([document(words(size, draw), some, equal=True) for some in pairs], device)
+
+
+def with_circles(graph: Batch, passages: bool = True, circles: bool = True, relevance: bool = True) -> Batch:
+    """Return documents with passages of 16 words and friend circles, as models of circles read them.
+
+    Args:
+        graph: the documents.
+        passages: whether they have passages.
+        circles: whether they have friend circles.
+        relevance: whether circles have a ``circle_score``.
+    """
+    graph = together(graph.to_data_list(), graph.batch.device)  # copies share the bounds of their parts
+    layout = graph.edge_index, graph.batch, graph.num_graphs, graph.edge_weight
+    gather(graph, *compose(Windows(16) if passages else None, EdgeCircles(3, 12) if circles else None, *layout))
+    if relevance:
+        score = torch.rand(graph.leader_index.numel(), generator=torch.Generator().manual_seed(0))
+        rate(graph, score.to(graph.batch.device))
+    del graph.edge_index, graph.edge_weight
+    return graph
+
+
+def joint(graph: DocumentGraph) -> DocumentGraph:
+    """Return a document whose query is part of the graph, with Longformer's edges, as models of edges read it."""
+    query = graph.query_ids.tolist()
+    ids = torch.tensor([CLS, *query, SEP, *graph.input_ids.tolist(), SEP])
+    segment = (torch.arange(len(ids)) > len(query) + 1).long()
+    tfidf = F.pad(graph.tfidf, (len(query) + 2, 1))
+    batch = together([document_graph(ids, graph.query_ids, int(graph.draw_key), tfidf=tfidf, segment=segment)])
+    edges = LongformerEdges(window=8, query=True)
+    weigh(batch, "hub_mask", edges.hubs(batch))
+    connect(batch, *edges(batch))
+    return batch[0]

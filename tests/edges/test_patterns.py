@@ -1,6 +1,6 @@
 """Three patterns against the paper's formulas, written as full matrices in reference.py.
 
-The fourth: test_dynamic_centrality.py. Laws of all patterns: tests/testing/test_pattern.py.
+The fourth: test_dynamic_centrality.py. What is asked of all: tests/testing/test_pattern.py.
 """
 
 from __future__ import annotations

@@ -4,14 +4,13 @@ import math
 
 import pytest
 import torch
+from graphs import document
 from tales import builder_of
 
 from socialgraph.data import TermStatistics
 from socialgraph.edges import Pmi, SocialEdges, StaticDistance
 from socialgraph.errors import OptionError
 from socialgraph.partition import EdgeCircles
-from socialgraph.testing import check_pattern
-from socialgraph.testing.documents import document
 
 TEXTS = [[1, 2, 3, 1, 2, 4], [1, 2, 5, 5], [3, 4, 3, 4, 6]]
 
@@ -58,11 +57,6 @@ def document_of_one(known):
     graph = document([1, 1], [1], [1.0, 1.0])
     graph.statistics = known
     return graph
-
-
-def test_it_obeys_the_laws():
-    check_pattern(Pmi())
-    check_pattern(Pmi(window=2, least=1))
 
 
 @pytest.mark.parametrize("options", [{"window": 0}, {"least": 0}, {"window": 1.5}])

@@ -6,6 +6,7 @@ from statistics import fmean
 import pytest
 import torch
 from commands import composed_from
+from graphs import document
 from lab.levels import reading
 from lab.levels.evidence import measures
 from lab.levels.runs import depends_on, random_reciprocal_rank
@@ -16,7 +17,6 @@ from torch_geometric.data import Batch
 from socialgraph.data import Split
 from socialgraph.data.graph import gather
 from socialgraph.partition import Partition, RandomCircles, Whole, Windows
-from socialgraph.testing.documents import document
 
 
 def batch_of(sizes, partition: Partition | None = None, query=(13,), step=7):

@@ -16,13 +16,17 @@ WRONG = {
     "no batch": (EDGES, None, "batch must be int64 [N], got NoneType"),
     "batch of three documents": (EDGES, BATCH + 1, "batch must rise, from 0 at least to 1 at most"),
     "batch falls": (EDGES, BATCH.flip(0), "batch must rise"),
-    "nobody's node": (torch.tensor([[0, 99], [99, 0]]), BATCH, "of 7 nodes breaks the law 'edges join nodes of the"),
-    "below 0": (torch.tensor([[-1, 0], [0, -1]]), BATCH, "breaks the law 'edges join nodes of the graph'"),
-    "self-loop": (torch.tensor([[0, 0, 1], [0, 1, 0]]), BATCH, "'nobody is a friend of oneself': edge 0 joins node 0"),
-    "across": (torch.tensor([[3, 4], [4, 3]]), BATCH, "breaks the law 'an edge lies in one document'"),
-    "unsorted": (EDGES.flip(1), BATCH, "breaks the law 'edges are sorted, none is there twice'"),
-    "twice": (torch.tensor([[0, 0, 1, 1], [1, 1, 0, 0]]), BATCH, "the law 'edges are sorted, none is there twice'"),
-    "one way": (torch.tensor([[0, 0], [1, 2]]), BATCH, "breaks the law 'an edge goes both ways'"),
+    "nobody's node": (torch.tensor([[0, 99], [99, 0]]), BATCH, "of 7 nodes breaks the contract 'edges join nodes"),
+    "below 0": (torch.tensor([[-1, 0], [0, -1]]), BATCH, "breaks the contract 'edges join nodes of the graph'"),
+    "self-loop": (torch.tensor([[0, 0, 1], [0, 1, 0]]), BATCH, "'no self-loops': edge 0 joins node 0"),
+    "across": (torch.tensor([[3, 4], [4, 3]]), BATCH, "breaks the contract 'an edge lies in one document'"),
+    "unsorted": (EDGES.flip(1), BATCH, "breaks the contract 'edges are sorted, none is there twice'"),
+    "twice": (
+        torch.tensor([[0, 0, 1, 1], [1, 1, 0, 0]]),
+        BATCH,
+        "'edges are sorted, none is there twice'",
+    ),
+    "one way": (torch.tensor([[0, 0], [1, 2]]), BATCH, "breaks the contract 'edges are undirected'"),
 }
 
 

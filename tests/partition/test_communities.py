@@ -90,7 +90,7 @@ def test_no_edges_no_circles(name: str) -> None:
 
 @shelf
 def test_without_weights_alone_as_in_a_batch(name: str) -> None:
-    """With weights it is a law of every partition, see tests/testing/test_partition.py."""
+    """With weights it is asked of every partition, see tests/testing/test_partition.py."""
     graphs = [HARD["empty"], *HARD.values(), random_graph(90, 0.2, 9), HARD["no edges"]]
     partition = shelved(name)
     assert circles_of(partition, graphs, False) == [circles_of(partition, [graph], False)[0] for graph in graphs]

@@ -1,4 +1,4 @@
-"""Friend circles against the literal reading of Section 3.2. The laws of any partition: testing/test_partition.py."""
+"""Friend circles against the literal reading of Section 3.2. What is asked of any: testing/test_partition.py."""
 
 from __future__ import annotations
 

@@ -4,12 +4,12 @@ from collections import Counter
 
 import pytest
 import torch
+from graphs import document
 from torch_geometric.data import Batch
 
 from socialgraph.errors import OptionError
 from socialgraph.partition import QueryWindows
 from socialgraph.testing import check_partition
-from socialgraph.testing.documents import document
 
 
 def written_out(words, query, idf, k, size, k1, beside):
@@ -48,7 +48,7 @@ def test_the_windows_of_bm25(k, beside):
     assert leader.tolist() == [window[0] for window in expected]
 
 
-def test_it_obeys():
+def test_options_and_the_contract():
     check_partition(QueryWindows(k=2, size=5))
     with pytest.raises(OptionError, match="k, the number of windows, must be at least 1, got 0"):
         QueryWindows(k=0)

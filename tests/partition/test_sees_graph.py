@@ -8,7 +8,7 @@ from tales import builder_of
 
 from socialgraph.data import Collection, Split
 from socialgraph.edges import SocialEdges, StaticDistance, Uniform
-from socialgraph.errors import LawError
+from socialgraph.errors import ContractError
 from socialgraph.partition import EdgeCircles, NodeCircles, Partition, RandomCircles, Windows
 from socialgraph.query_match import query_match
 from socialgraph.ranking.rerank import known_of
@@ -64,14 +64,14 @@ def test_who_sees_the_graph():
 
 
 def test_documents_without_a_match_are_tried():
-    with pytest.raises(LawError, match="'no edges, no query match': it raises ValueError: nothing to look"):
+    with pytest.raises(ContractError, match="'path, one word repeated': it raises ValueError: nothing to look"):
         check_partition(OnlyWithMatch())
 
 
 def test_first_stage_scores_may_be_missing():
-    with pytest.raises(LawError, match="'empty, no query match': it raises AttributeError"):
+    with pytest.raises(ContractError, match="'empty, no query match': it raises AttributeError"):
         check_partition(WellRanked())
-    with pytest.raises(LawError, match=r"graph\.first_stage_score is another after the call"):
+    with pytest.raises(ContractError, match=r"graph\.first_stage_score is another after the call"):
         check_partition(WritesOnScores())
 
 

@@ -1,7 +1,7 @@
 """Ties: between friends of equal weight a coin of the pair decides.
 
-That circles go by it: test_friend_circles.py, test_communities.py; that it favours no end of the document is a law of
-every partition: testing/test_partition.py.
+That circles go by it: test_friend_circles.py, test_communities.py; that it favours no end of the document is
+asked of every partition: testing/test_partition.py.
 """
 
 from __future__ import annotations

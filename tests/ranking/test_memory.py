@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from socialgraph.errors import LawError
+from socialgraph.errors import ContractError
 from socialgraph.ranking.memory import is_out_of_memory
 
 
@@ -27,7 +27,7 @@ def test_other_errors_are_not(function):
 
 
 def test_what_was_caused_by_it_is_it():
-    error = LawError("Mine", "law", "graph", "it raises MemoryError")
+    error = ContractError("Mine", "contract", "graph", "it raises MemoryError")
     assert not is_out_of_memory(error)
     error.__cause__ = MemoryError()
     assert is_out_of_memory(error)
