@@ -8,7 +8,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from numbers import Integral
+from numbers import Integral, Real
 from typing import NoReturn
 
 
@@ -127,6 +127,37 @@ def raised_at(error: BaseException, file: str) -> str:
 def is_whole(value: object, low: int) -> bool:
     """Whether an option is a whole number from ``low`` to 2^31 - 1: tensors take no larger, and no fraction."""
     return isinstance(value, Integral) and not isinstance(value, bool) and low <= int(value) < 1 << 31
+
+
+def check_whole(name: str, value: object, low: int = 1) -> None:
+    """Refuse an option that is no whole number from ``low`` on.
+
+    Args:
+        name: of the option.
+        value: what came.
+        low: the lowest that it may be.
+
+    Raises:
+        OptionError: names the option and its range.
+    """
+    if not is_whole(value, low):
+        raise OptionError(f"{name} must be at least {low}, a whole number, got {value!r}")
+
+
+def check_between(name: str, value: float, low: float, high: float) -> None:
+    """Refuse an option that is no number from ``low`` to ``high``.
+
+    Args:
+        name: of the option.
+        value: what came.
+        low: the lowest that it may be.
+        high: the highest.
+
+    Raises:
+        OptionError: names the option and its range.
+    """
+    if not isinstance(value, Real) or not low <= value <= high:
+        raise OptionError(f"{name} must be a number from {low:g} to {high:g}, got {value!r}")
 
 
 def check_choice(name: str, value: object, choices: Collection[str]) -> None:

@@ -83,8 +83,9 @@ def test_no_rows_and_two_texts(candidates, reranker):
         reranker(twice)
 
 
-@pytest.mark.parametrize("column", ["text", "query"])
-@pytest.mark.parametrize("value", [None, float("nan"), b"w1", 5, pd.NA])
+@pytest.mark.parametrize(
+    ("column", "value"), [("text", None), ("query", float("nan")), ("text", b"w1"), ("text", pd.NA)]
+)
 def test_what_is_no_text_is_refused_with_qid_and_docno(candidates, reranker, column, value):
     frame = candidates.head(3).astype({column: object}).reset_index(drop=True)
     frame.at[1, column] = value

@@ -118,25 +118,6 @@ def weigh(folder, pattern, *lengths):
     return cached_weights(pattern, batch(*lengths), Cache(folder))
 
 
-def test_the_first_to_write_decides(tmp_path):
-    class Slow(Moody):
-        """Another process is faster."""
-
-        def weights(self, graph):
-            self.theirs = weigh(tmp_path, Twin(), *graph.ptr.diff().tolist())
-            return super().weights(graph)
-
-    class Twin(Moody):
-        """What the other process has: the same pattern."""
-
-    Slow.__name__ = Twin.__name__ = "Moody"
-    slow, cache = Slow(), Cache(tmp_path)
-    mine = cached_weights(slow, batch(5, 0, 9), cache)
-    assert torch.equal(mine, slow.theirs)
-    assert torch.equal(cached_weights(slow, batch(5, 0, 9), cache), mine)
-    assert slow.asked == 3
-
-
 def write(folder, number, results):
     torch.manual_seed(number)
     order = list(range(1, 41)) if number % 2 else list(range(40, 0, -1))
