@@ -129,19 +129,36 @@ def is_whole(value: object, low: int) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool) and low <= int(value) < 1 << 31
 
 
-def check_whole(name: str, value: object, low: int = 1) -> None:
+def check_whole(name: str, value: object, low: int, or_none: bool = False) -> None:
     """Refuse an option that is no whole number from ``low`` on.
 
     Args:
         name: of the option.
         value: what came.
         low: the lowest that it may be.
+        or_none: whether it may be None as well.
 
     Raises:
-        OptionError: names the option and its range.
+        OptionError: names the option and what it may be.
     """
-    if not is_whole(value, low):
-        raise OptionError(f"{name} must be at least {low}, a whole number, got {value!r}")
+    if not (is_whole(value, low) or (or_none and value is None)):
+        kind = "" if isinstance(value, int) else "a whole number of "
+        raise OptionError(f"{name} must be {kind}at least {low}{' or None' if or_none else ''}, got {value!r}")
+
+
+def check_choice(name: str, value: object, choices: Collection[object]) -> None:
+    """Refuse an option that is none of its choices.
+
+    Args:
+        name: of the option.
+        value: what came.
+        choices: what it may be.
+
+    Raises:
+        OptionError: names all choices.
+    """
+    if value not in choices:
+        raise OptionError(f"{name} must be one of {', '.join(map(str, choices))}, got {value!r}")
 
 
 def check_between(name: str, value: float, low: float, high: float) -> None:
@@ -158,21 +175,6 @@ def check_between(name: str, value: float, low: float, high: float) -> None:
     """
     if not isinstance(value, Real) or not low <= value <= high:
         raise OptionError(f"{name} must be a number from {low:g} to {high:g}, got {value!r}")
-
-
-def check_choice(name: str, value: object, choices: Collection[str]) -> None:
-    """Refuse an option that is none of its choices.
-
-    Args:
-        name: of the option.
-        value: what came.
-        choices: what it may be.
-
-    Raises:
-        OptionError: names all choices.
-    """
-    if value not in choices:
-        raise OptionError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
 
 
 def first_line(error: BaseException) -> str:

@@ -38,9 +38,6 @@ def test_files_are_ranked_as_by_a_ranker(world, capsys, monkeypatch):
     main(["rank", "--query", "w1 w4", "--ranker", "ranker", "--top", "1", "-"])
     (line,) = capsys.readouterr().out.splitlines()
     assert line.split("\t")[1] in ("line 1", "line 2")
-
-
-def test_a_recipe_ranks_without_a_saved_ranker(world, capsys):
     expected = Ranker.from_recipe("maxp", backbone="bert").rank("w1 w4", TEXTS)
     main(["rank", "--query", "w1 w4", "--recipe", "maxp", "--backbone", "bert", *TEXTS])
     assert capsys.readouterr().out == "".join(f"{score:.4f}\t{name}\n" for name, score in expected)
@@ -85,7 +82,6 @@ def test_a_warning_is_one_line(world, capsys, monkeypatch):
         (["a.txt", "none.txt"], "error: none.txt: No such file"),
         (["latin1.txt"], "error: latin1.txt: not UTF-8 text"),
         (["a.txt", "--ranker", "bert"], "error: bert: no ranker.json"),
-        (["a.txt", "--batch-size", "0"], "error: token_budget (batch_size) must be at least 1"),
         (["a.txt", "--top", "0"], "error: top_k must be at least 1"),
         (["a.txt", "--backbone", "bert"], "error: --backbone is that of a recipe"),
     ],

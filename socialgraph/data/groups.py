@@ -44,8 +44,8 @@ class TrainingGroups(torch.utils.data.Dataset[Group]):
     """
 
     def __init__(self, split: Split, size: int, negatives: int = 7, seed: int = 0) -> None:
-        check_whole("groups (size)", size)
-        check_whole("negatives", negatives)
+        check_whole("groups (size)", size, 1)
+        check_whole("negatives", negatives, 1)
         candidates = split.candidates or {}
         self.size = size
         self.negatives = negatives

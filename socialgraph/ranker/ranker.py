@@ -206,8 +206,7 @@ class Ranker:
             OptionError: ``top_k`` below 1.
             TooLargeError: a text does not fit in memory even alone.
         """
-        if top_k is not None:
-            check_whole("top_k", top_k)
+        check_whole("top_k", top_k, 1, or_none=True)
         places, documents = as_documents(texts)
         queries = as_queries(query)
         candidates = {name: dict.fromkeys(documents if places is None else places, 0.0) for name in queries}

@@ -110,7 +110,7 @@ def with_candidates(collection: Collection, names: Sequence[str], depth: int) ->
     """
     if not isinstance(collection, Collection):
         raise InputError(f"expected a Collection, such as load_folder(path), got {type(collection).__name__}")
-    check_whole("depth", depth)
+    check_whole("depth", depth, 1)
     return ranking.retrieve_candidates(collection, ranking.BM25(), depth, names)
 
 

@@ -42,8 +42,7 @@ class Dev:
 
     def __post_init__(self) -> None:
         parse_measures(self.measures)
-        if self.patience is not None:
-            check_whole("dev: patience", self.patience)
+        check_whole("dev: patience", self.patience, 1, or_none=True)
 
     def arguments(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the library's arguments for measuring, under those given: at each checkpoint, and the best is kept."""

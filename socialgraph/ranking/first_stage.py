@@ -88,7 +88,7 @@ class Retriever(Described, ABC):
         Warns:
             UserWarning: Queries that match nothing, with a count and the first ids.
         """
-        check_whole("k", k)
+        check_whole("k", k, 1)
         excluded = self._rows(exclude)
         kept = np.ones(len(self._ids()), dtype=bool)
         kept[excluded] = False

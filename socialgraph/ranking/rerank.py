@@ -81,7 +81,7 @@ def rerank(
         CheckpointError: a score is not a finite number, or the journal is of other work.
     """
     check_shared_memory(workers)
-    check_whole("token_budget (batch_size)", token_budget)
+    check_whole("token_budget (batch_size)", token_budget, 1)
     candidates = {query_id: scores for query_id, scores in candidates.items() if query_id in queries}
     check_scores(candidates, "re-ranking")
     asked = _with_word_pieces(builder, {query_id: queries[query_id] for query_id in candidates})

@@ -13,6 +13,7 @@ import torch
 from safetensors.torch import save_model
 from torch import Tensor
 from torch.utils.data import Subset
+from tqdm import tqdm
 from tqdm.contrib.logging import logging_redirect_tqdm
 from transformers import (
     EarlyStoppingCallback,
@@ -148,7 +149,8 @@ def _with_word_pieces(groups: TrainingGroups, builder: GraphBuilder) -> Training
         InputError: there is none.
     """
     source, _ = _source(groups)
-    silent = sorted(one for one in source.query_ids if builder.tokens.query(source.queries[one]).numel() == 0)
+    asked = tqdm(source.query_ids, "reading queries", unit="query", delay=2, disable=None, leave=False)
+    silent = sorted(one for one in asked if builder.tokens.query(source.queries[one]).numel() == 0)
     if not silent:
         return groups
     kept = [place for place in range(len(groups)) if groups[place].query_id not in silent]
