@@ -45,9 +45,10 @@ def train_stages(
     for stage, part in stages(recipe["stages"], len(groups)):
         place = folder
         if stage is not None:
-            if not hasattr(model, "enter"):
+            enter = getattr(model, "enter", None)
+            if enter is None:
                 raise OptionError(f"recipe.stages: {type(model).__name__} has no stages of training, got {stage!r}")
-            model.enter(stage)
+            enter(stage)
             place = folder / file_name(stage)  # whatever it is called, inside the folder of the training
         lines = ranking.train(
             model, builder, Subset(groups, part), place,  # type: ignore[arg-type]
