@@ -61,14 +61,10 @@ def test_the_folder_of_another_training_is_refused(tales, collection, tmp_path):
     other = ranker(tmp_path / "other")
     other.model.embedding.word.weight.data *= 2  # another backbone
     texts = {**collection.documents, "w0": Document("w0", "w1 w2")}
-    split = collection["train"]
-    queries = Split({name: f"{text} w3" for name, text in split.queries.items()}, split.qrels, split.candidates)
     for one, asked in (
         (other, collection),
-        (ranker(tales, "parade-max"), collection),
         (ranker(tales, window=8), collection),
         (ranker(tales), Collection("other", texts, collection.splits)),
-        (ranker(tales), Collection("other", collection.documents, {**collection.splits, "train": queries})),
     ):
         before = {name: weight.clone() for name, weight in one.model.state_dict().items()}
         with pytest.raises(CheckpointError, match="of other work: "):

@@ -134,13 +134,6 @@ def test_a_model_of_the_users_own_resumes_and_one_of_ours_is_saved_as_a_model(be
     assert found == losses
 
 
-@pytest.mark.parametrize(("limit", "kept"), [(1, [3, 4]), (3, [2, 3, 4])])
-def test_as_many_checkpoints_are_kept_as_asked_for(begin, limit, kept):
-    begin(save_total_limit=limit, save_steps=1)
-    assert steps(begin.folder) == kept
-    assert {path.name for path in begin.folder.iterdir()} == {f"checkpoint-{step}" for step in kept}
-
-
 def other_text(task):
     builder = task[2]
     builder.documents = {**builder.documents, "d7": Document("d7", "w1 w2")}
@@ -186,7 +179,7 @@ def test_what_is_not_ours_is_left_alone(begin):
     assert notes.read_text() == "mine"
     notes.rename(begin.folder / ".tmpAbCdEf")
     notes.parent.rmdir()
-    begin(save_steps=1)
+    begin(save_steps=1, save_total_limit=1)  # two in any case: the older goes before the new one is whole
     names = {path.name for path in begin.folder.iterdir()}
     assert names == {".tmpAbCdEf", "checkpoint-3", "checkpoint-4"}
 
