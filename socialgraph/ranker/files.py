@@ -253,11 +253,9 @@ def load_part_weights(parts: Parts, file: Path) -> None:
 
 
 def _tensors(file: Path) -> dict[str, torch.Tensor]:
-    if not file.is_file():
-        raise CheckpointError(f"{file.parent}: no {file.name}")
     try:
         return load_file(file)
-    except Exception as error:  # SafetensorError is an Exception and no more
+    except Exception as error:  # missing, or damaged: SafetensorError is an Exception and no more
         raise CheckpointError(f"{file}: no whole safetensors file ({first_line(error)})") from error
 
 

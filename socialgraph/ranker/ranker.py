@@ -232,7 +232,7 @@ class Ranker:
         Args:
             pairs: ``[(query, text), ...]``; of one pair alone the score is a number.
             batch_size: as in :meth:`rank`; unlike there, it counts word pieces.
-            show_progress_bar: show a bar.
+            show_progress_bar: show a bar; None: on a terminal, after two seconds.
             convert_to_numpy: return an array, float32; False: a list.
             convert_to_tensor: return a tensor, whatever ``convert_to_numpy`` says.
 
@@ -251,7 +251,7 @@ class Ranker:
             candidates.setdefault(query, {})[document] = 0.0
         queries = as_queries(list(candidates))
         builder = self.builder(documents)
-        run = ranking.rerank(self.model, builder, queries, candidates, batch_size, progress=bool(show_progress_bar))
+        run = ranking.rerank(self.model, builder, queries, candidates, batch_size, progress=show_progress_bar)
         scores = np.array([run[query][document] for query, document in names], np.float32)
         if convert_to_tensor:
             return torch.from_numpy(scores)[0] if alone else torch.from_numpy(scores)
