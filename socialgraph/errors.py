@@ -161,22 +161,6 @@ def check_choice(name: str, value: object, choices: Collection[object]) -> None:
         raise OptionError(f"{name} must be one of {', '.join(map(str, choices))}, got {value!r}")
 
 
-def check_between(name: str, value: float, low: float, high: float) -> None:
-    """Refuse an option that is no number from ``low`` to ``high``.
-
-    Args:
-        name: of the option.
-        value: what came.
-        low: the lowest that it may be.
-        high: the highest.
-
-    Raises:
-        OptionError: names the option and its range.
-    """
-    if not isinstance(value, Real) or not low <= value <= high:
-        raise OptionError(f"{name} must be a number from {low:g} to {high:g}, got {value!r}")
-
-
 def first_line(error: BaseException) -> str:
     """Return the first line of what an error of another library says, or its name where it says nothing."""
     try:
@@ -201,3 +185,19 @@ def counted(number: int, what: str) -> str:
 def shown(text: str) -> str:
     r"""Return a text on one line, with `\x1b` for an escape: a terminal would obey it, and a turned direction hides."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def check_between(name: str, value: float, low: float, high: float) -> None:
+    """Refuse an option that is no number from ``low`` to ``high``.
+
+    Args:
+        name: of the option.
+        value: what came.
+        low: the lowest that it may be.
+        high: the highest.
+
+    Raises:
+        OptionError: names the option and its range.
+    """
+    if not isinstance(value, Real) or not low <= value <= high:
+        raise OptionError(f"{name} must be a number from {low:g} to {high:g}, got {value!r}")

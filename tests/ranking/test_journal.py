@@ -8,8 +8,7 @@ from full_disk import files_no_larger_than
 from power_cut import PowerCut, counted
 from tales import builder_of, random_texts
 
-from socialgraph.data import Document, TermStatistics
-from socialgraph.data.passage_bm25 import PassageBM25
+from socialgraph.data import Document, PassageBM25, TermStatistics
 from socialgraph.edges import SocialEdges, StaticCentrality, StaticDistance
 from socialgraph.errors import CheckpointError, OutputError
 from socialgraph.nn import Socialformer

@@ -17,7 +17,7 @@ from conftest import write_tiny_bert
 from tales import builder_of, random_texts
 
 from socialgraph.errors import SocialgraphError
-from socialgraph.nn.colbert import ColBERT
+from socialgraph.nn import ColBERT
 from socialgraph.partition import Windows
 from socialgraph.ranking import rerank
 
