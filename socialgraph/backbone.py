@@ -35,6 +35,8 @@ _READ = (
     "max_position_embeddings", "type_vocab_size", "hidden_dropout_prob", "attention_probs_dropout_prob",
     "layer_norm_eps", "initializer_range", "hidden_act", "pad_token_id", "id2label", "label2id",
 )  # fmt: skip
+#: what else is looked at, and what it must be; only the first must be said
+_PLAIN = {"model_type": "bert", "position_embedding_type": "absolute", "is_decoder": False, "quantization_config": None}
 #: what to do about weights in another format
 _CONVERT = "Of a model that you trust, transformers makes some: AutoModel.from_pretrained(name).save_pretrained(folder)"
 
@@ -185,12 +187,10 @@ def bert_config(name: str, segments: int = 1) -> Any:
     from transformers import BertConfig
 
     values = model_config(name)
-    if values.get("model_type") != "bert":
-        raise CheckpointError(f"{name}: the backbone must be a BERT, this is a {values.get('model_type')!r}")
-    if values.get("position_embedding_type", "absolute") != "absolute" or values.get("is_decoder", False) is not False:
-        raise CheckpointError(f"{name}: the backbone must be an encoder with absolute positions")
-    if values.get("quantization_config") is not None:
-        raise CheckpointError(f"{name}: the backbone is quantised; use the plain weights")
+    for key, wanted in _PLAIN.items():
+        if (value := values.get(key, None if key == "model_type" else wanted)) != wanted:
+            told = f"config.json: {key} is {value!r:.80}"
+            raise CheckpointError(f"{name}: {told}; take a BERT, an encoder with absolute positions, not quantised")
     try:
         config = BertConfig(**{key: values[key] for key in _READ if values.get(key) is not None})
     except Exception as error:  # transformers has checks of its own

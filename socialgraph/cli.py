@@ -90,6 +90,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stdout.flush()
     except SocialgraphError as error:
         _stop(str(error))
+    except KeyboardInterrupt as error:
+        print(shown(f"error: {str(error) or 'stopped; the same command begins again'}"), file=sys.stderr)
+        sys.exit(130)
     except BrokenPipeError:
         nobody_reads()
     except OSError as error:
@@ -188,7 +191,7 @@ def _rank(options: argparse.Namespace) -> None:
     texts = texts_of(options.texts)  # first what may be mistyped, then what takes time
     if options.backbone is not None and options.recipe is None:
         raise OptionError("--backbone is that of a recipe, and a saved ranker has its own: give --recipe NAME, too")
-    print("socialgraph: loading PyTorch and transformers ...", file=sys.stderr, flush=True)
+    _loading()
     from socialgraph import Ranker
 
     if options.recipe is None:
@@ -221,6 +224,7 @@ def texts_of(names: Sequence[str]) -> dict[str, str]:
 
 
 def _inspect(options: argparse.Namespace) -> None:
+    _loading()
     with no_scripting_warning():
         from socialgraph.inspect.command import write
 
@@ -260,6 +264,10 @@ def _short_warnings() -> Iterator[None]:
         yield
     finally:
         warnings.formatwarning = usual
+
+
+def _loading() -> None:
+    print("socialgraph: loading PyTorch and transformers ...", file=sys.stderr, flush=True)
 
 
 def _stop(message: str) -> None:

@@ -35,7 +35,7 @@ class Described:
     def __repr__(self) -> str:
         names = [one.name for arguments in reversed([*_constructors(type(self))]) for one in arguments]
         options = {name: getattr(self, name, ...) for name in names}
-        plain = {name: value for name, value in options.items() if value is None or isinstance(value, Number | str)}
+        plain = {name: value for name, value in options.items() if isinstance(value, Number | str | None)}
         return text_of({"_target_": type(self).__name__, **plain})
 
 

@@ -8,7 +8,7 @@ import traceback
 import warnings
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from numbers import Integral
+from numbers import Integral, Real
 from typing import NoReturn
 
 
@@ -124,7 +124,24 @@ def is_whole(value: object, low: int) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool) and low <= int(value) < 1 << 31
 
 
-def check_choice(name: str, value: object, choices: Collection[str]) -> None:
+def check_whole(name: str, value: object, low: int, or_none: bool = False) -> None:
+    """Refuse an option that is no whole number from ``low`` on.
+
+    Args:
+        name: of the option.
+        value: what came.
+        low: the lowest that it may be.
+        or_none: whether it may be None as well.
+
+    Raises:
+        OptionError: names the option and what it may be.
+    """
+    if not (is_whole(value, low) or (or_none and value is None)):
+        kind = "" if isinstance(value, int) else "a whole number of "
+        raise OptionError(f"{name} must be {kind}at least {low}{' or None' if or_none else ''}, got {value!r}")
+
+
+def check_choice(name: str, value: object, choices: Collection[object]) -> None:
     """Refuse an option that is none of its choices.
 
     Args:
@@ -136,7 +153,7 @@ def check_choice(name: str, value: object, choices: Collection[str]) -> None:
         OptionError: names all choices.
     """
     if value not in choices:
-        raise OptionError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+        raise OptionError(f"{name} must be one of {', '.join(map(str, choices))}, got {value!r}")
 
 
 def first_line(error: BaseException) -> str:
@@ -163,3 +180,19 @@ def counted(number: int, what: str) -> str:
 def shown(text: str) -> str:
     r"""Return a text on one line, with `\x1b` for an escape: a terminal would obey it, and a turned direction hides."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def check_between(name: str, value: float, low: float, high: float) -> None:
+    """Refuse an option that is no number from ``low`` to ``high``.
+
+    Args:
+        name: of the option.
+        value: what came.
+        low: the lowest that it may be.
+        high: the highest.
+
+    Raises:
+        OptionError: names the option and its range.
+    """
+    if not isinstance(value, Real) or not low <= value <= high:
+        raise OptionError(f"{name} must be a number from {low:g} to {high:g}, got {value!r}")

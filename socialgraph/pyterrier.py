@@ -30,11 +30,11 @@ class SocialgraphReranker(pt.Transformer):
         ranker: what scores.
         text_field: the column with the document's text.
         batch_size: word pieces of documents that are scored together.
-        progress: show a bar.
+        progress: show a bar; None: on a terminal, after two seconds.
     """
 
     def __init__(
-        self, ranker: Ranker, text_field: str = "text", batch_size: int = BATCH, progress: bool = False
+        self, ranker: Ranker, text_field: str = "text", batch_size: int = BATCH, progress: bool | None = None
     ) -> None:
         super().__init__()
         self.ranker = ranker

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from socialgraph.edges import Pattern
 from socialgraph.partition import NodeCircles, Partition, Windows
 
 
@@ -19,19 +18,12 @@ class Further(NodeCircles):
         self.answer, self.share = answer, share
 
 
-class Near(Pattern):
-    def __init__(self, reach):
-        super().__init__()
-        self.reach = reach
-
-
 @pytest.mark.parametrize(
     ("one", "text"),
     [
         (Mine(), "Mine(size=3, name='a', like=None)"),
         (Mine(4, like=Windows(8)), "Mine(size=4, name='a')"),  # what is no plain value is left out
         (Further(print, k=2), "Further(k=2, max_size=128, keep='strongest', share=0.5)"),
-        (Near(reach=True), "Near(reach=True)"),
         (Windows(np.int64(3), k=np.int64(2)), "Windows(size=3, before=0, after=0, k=2)"),
     ],
 )

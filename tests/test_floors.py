@@ -14,7 +14,7 @@ MAY_IMPORT = {
     "edges": {"errors", "contracts", "described", "backbone", "kernels", "query_match", "ranks"},
     "data": {"errors", "contracts", "lexical", "backbone", "edges", "partition"},
     "nn": {"errors", "described", "backbone", "kernels", "data", "ranks"},
-    "ranking": {"errors", "lexical", "backbone", "data", "edges", "partition", "nn"},
+    "ranking": {"errors", "described", "lexical", "backbone", "data", "edges", "partition", "nn"},
     "inspect": {"errors", "lexical", "backbone", "query_match", "data", "edges", "partition", "nn", "recipes"},
     "testing": {"errors", "contracts", "data", "edges", "partition", "nn"},
     "recipes": {"errors", "described", "data", "edges", "partition"},

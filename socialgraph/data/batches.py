@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from socialgraph.errors import OptionError
+from socialgraph.errors import OptionError, check_whole
 
 T = TypeVar("T")
 
@@ -38,8 +38,9 @@ def check_shared_memory(workers: int, place: Path = Path("/dev/shm")) -> None:
         place: where shared memory is, on Linux.
 
     Raises:
-        OptionError: there is less room than they take.
+        OptionError: there is less room than they take, or their number is none.
     """
+    check_whole("workers", workers, 0)
     free = shutil.disk_usage(place).free if workers and place.is_dir() else workers * _WORKER_BYTES
     if free < workers * _WORKER_BYTES:
         raise OptionError(

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar, cast
 
+from tqdm import tqdm
+
 from socialgraph.errors import InputError, OptionError, shown
 
 Queries = dict[str, str]
@@ -93,7 +95,7 @@ def identity(documents: Mapping[str, Document]) -> str:
 
 def _digest(documents: Iterable[Document]) -> str:
     digest = hashlib.sha256()
-    for document in documents:
+    for document in tqdm(documents, "hashing documents", unit="doc", delay=2, disable=None, leave=False):
         # A JSON array, so that no text can pass for the end of another.
         fields = json.dumps([document.doc_id, document.title, document.text])
         digest.update(fields.encode())

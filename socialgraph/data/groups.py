@@ -12,7 +12,7 @@ import torch
 
 from socialgraph.data.builder import GraphBuilder
 from socialgraph.data.collection import Split, first_ids
-from socialgraph.errors import InputError, OptionError
+from socialgraph.errors import InputError, check_whole
 
 
 class Group(NamedTuple):
@@ -40,12 +40,12 @@ class TrainingGroups(torch.utils.data.Dataset[Group]):
 
     Raises:
         InputError: no query has a relevant document that exists and another candidate.
-        OptionError: size or negatives below 1.
+        OptionError: size or negatives below 1, or no whole number.
     """
 
     def __init__(self, split: Split, size: int, negatives: int = 7, seed: int = 0) -> None:
-        if size < 1 or negatives < 1:
-            raise OptionError(f"size and negatives must be at least 1, got {size} and {negatives}")
+        check_whole("groups (size)", size, 1)
+        check_whole("negatives", negatives, 1)
         candidates = split.candidates or {}
         self.size = size
         self.negatives = negatives

@@ -18,9 +18,10 @@ from socialgraph.data import PairCounts, TermStatistics, Tokens
 from socialgraph.data.files import atomic_folder
 from socialgraph.described import Known, name_of
 from socialgraph.edges import DynamicCentrality
-from socialgraph.errors import CheckpointError, OptionError, first_line, is_whole
+from socialgraph.errors import CheckpointError, OptionError, first_line
 from socialgraph.nn.hub_ranker import HubRanker
 from socialgraph.ranker.card import card
+from socialgraph.ranker.training import public_options
 from socialgraph.recipes.build import PARTS, Parts
 from socialgraph.recipes.classes import imported
 
@@ -33,12 +34,6 @@ ABOUT, STATISTICS, WEIGHTS, TOKENIZER, BACKBONES = (
 PAIR_PARTS = ("key", "count", "frequency")
 #: classes that ask a backbone for its word pieces, and not for its BERT
 _WORDS_ONLY = ("socialgraph.edges.ReadingOrder", "socialgraph.edges.QDSEdges", "socialgraph.edges.SentenceHubs")
-#: options of a training that are written; others may be keys, or folders of this machine
-TOLD = (
-    "adam_beta1", "adam_beta2", "adam_epsilon", "bf16", "fp16", "gradient_accumulation_steps",
-    "gradient_checkpointing", "learning_rate", "lr_scheduler_type", "max_grad_norm", "max_steps", "num_train_epochs",
-    "optim", "per_device_train_batch_size", "seed", "warmup_ratio", "warmup_steps", "weight_decay",
-)  # fmt: skip
 #: all that is fetched from the hub
 _FETCHED = [
     "config.json", "model.safetensors", ABOUT, STATISTICS, WEIGHTS, f"{TOKENIZER}/*.json", f"{TOKENIZER}/*.txt",
@@ -70,10 +65,9 @@ def save(contents: Contents, folder: Path, name: str = "") -> Path:
         OptionError: a value of the recipe, or of the model, that no file can hold.
     """
     model = getattr(contents.model, "_orig_mod", contents.model)  # of torch.compile
-    recipe, backbones = without_backbones(public_recipe(contents.recipe))
-    history = public_history(contents.history)
+    recipe, backbones = portable(contents.recipe)
     about = {
-        "format": FORMAT, "model": name_of(type(model)), "recipe": recipe, "history": history,
+        "format": FORMAT, "model": name_of(type(model)), "recipe": recipe, "history": contents.history,
         "documents": contents.statistics.size,
     }  # fmt: skip
     try:
@@ -90,7 +84,7 @@ def save(contents: Contents, folder: Path, name: str = "") -> Path:
             _save_backbone(backbone, words_only, beside / place)
         save_file(_statistics_tensors(contents.statistics), beside / STATISTICS)
         save_file(part_weights(contents.parts), beside / WEIGHTS)
-        (beside / "README.md").write_text(card(recipe, model, history, name), "utf-8")
+        (beside / "README.md").write_text(card(recipe, model, contents.history, name), "utf-8")
         (beside / ABOUT).write_text(text, "utf-8")
     return folder
 
@@ -121,26 +115,30 @@ def load(name: str | Any, classes: Sequence[type | str], download: Mapping[str, 
         told = "a ranker is saved by Ranker.save_pretrained; a BERT becomes one by Ranker.from_recipe('maxp', backbone="
         raise CheckpointError(f"{name}: no {ABOUT}, so no whole ranker: {told}{str(name)!r})")
     about = read_json(folder / ABOUT)
-    if about.get("format") != FORMAT:
-        told = f"format {str(about.get('format'))[:20]!r}, this version reads {FORMAT}"
-        raise CheckpointError(f"{folder / ABOUT}: {told}; update socialgraph-ir")
-    recipe = with_backbones(_checked(folder, about), folder)
     try:
-        kind: Any = Known(own, HubRanker)(str(about.get("model")))
+        if about["format"] != FORMAT:
+            raise OptionError(f"format {about['format']!r:.20}, this version reads {FORMAT}; update socialgraph-ir")
+        recipe = with_backbones(about["recipe"], folder)
+        kind = Known(own, HubRanker)(about["model"])
+        if not issubclass(kind, HubRanker):  # one of the user's own
+            raise OptionError(f"{about['model']!r:.200} is no HubRanker")
         parts = Parts.of(recipe, classes=own)
         tokens = Tokens(str(folder / TOKENIZER), recipe["document_length"], recipe["query_length"])
-    except (OptionError, RecursionError) as error:
-        raise CheckpointError(f"{folder / ABOUT}: {first_line(error)}") from error
-    if not issubclass(kind, HubRanker):
-        raise CheckpointError(f"{folder / ABOUT}: {about['model'][:200]!r} is no HubRanker")
+        history, documents = dict(about["history"]), int(about["documents"])
+        _ = str(recipe["name"]), int(recipe["seed"]), recipe["training"], recipe["stages"]
+    except CheckpointError:
+        raise
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+        what = f"{str(error)[:80]} is missing" if isinstance(error, KeyError) else first_line(error)
+        raise CheckpointError(f"{folder / ABOUT}: {what}") from error
     load_part_weights(parts, folder / WEIGHTS)
     model = kind.from_pretrained(folder, classes=own)
     words = getattr(getattr(model, "embedding", None), "word", None)
     if isinstance(words, torch.nn.Embedding) and tokens.vocab_size > words.num_embeddings:
         told = f"the tokenizer has {tokens.vocab_size} words, the model knows {words.num_embeddings} of them"
         raise CheckpointError(f"{folder}: {told}")
-    statistics = _statistics(folder / STATISTICS, tokens.vocab_size, about["documents"])
-    return Contents(recipe, parts, model, tokens, statistics, about["history"])
+    statistics = _statistics(folder / STATISTICS, tokens.vocab_size, documents)
+    return Contents(recipe, parts, model, tokens, statistics, history)
 
 
 def _fetched(name: str, download: Mapping[str, Any]) -> Path:
@@ -152,51 +150,10 @@ def _fetched(name: str, download: Mapping[str, Any]) -> Path:
         raise CheckpointError(f"{name}: no folder, and not to be had from the hub ({first_line(error)})") from error
 
 
-def _checked(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the recipe, with values of the types that it must have."""
-    wanted = {
-        "recipe": dict, "history": dict, "documents": int, "recipe.name": str, "recipe.joint": bool,
-        "recipe.document_length": int, "recipe.query_length": int, "recipe.seed": int, "recipe.model": dict,
-        "recipe.training": dict | None, "recipe.stages": dict | None,
-        **{f"recipe.{part}": dict | None for part in PARTS},
-    }  # fmt: skip
-    for key, kind in wanted.items():
-        table = about["recipe"] if key.startswith("recipe.") else about
-        name = key.removeprefix("recipe.")
-        if name not in table or not isinstance(table[name], kind) or (kind is int and not is_whole(table[name], 0)):
-            raise CheckpointError(f"{folder / ABOUT}: {key} is missing, or not what it must be")
-    recipe: dict[str, Any] = about["recipe"]
-    return recipe
-
-
 def public_name(backbone: str) -> str:
     """Return the name of a backbone as others may see it: of a folder of this machine the last part."""
     is_folder = Path(backbone).is_dir() or Path(backbone).is_absolute()
     return Path(backbone).resolve().name if is_folder else backbone
-
-
-def public_recipe(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a recipe as others may see it; the backbones of its parts are left to :func:`without_backbones`."""
-    kept: dict[str, Any] = copy.deepcopy(dict(recipe))
-    if isinstance(name := kept["model"].get("backbone"), str):
-        kept["model"]["backbone"] = public_name(name)
-    if kept["training"] is not None:
-        kept["training"]["arguments"] = _told(kept["training"].get("arguments") or {})
-    return kept
-
-
-def public_history(history: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a ranker's history as others may see it: what the card tells, and no other options of its training."""
-    kept = {key: copy.deepcopy(history[key]) for key in ("training", "measures") if key in history}
-    if training := kept.get("training"):
-        known = ("collection", "queries", "groups", "negatives", "loss", "steps")
-        kept["training"] = {key: training[key] for key in known if key in training}
-        kept["training"]["options"] = _told(training.get("options") or {})
-    return kept
-
-
-def _told(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in arguments.items() if name in TOLD}
 
 
 def tables(spec: Any) -> Iterator[dict[str, Any]]:
@@ -211,13 +168,17 @@ def tables(spec: Any) -> Iterator[dict[str, Any]]:
             yield from tables(value)
 
 
-def without_backbones(recipe: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, tuple[str, bool]]]:
-    """Return a recipe whose parts take their backbones from the folder, and what goes where.
+def portable(recipe: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, tuple[str, bool]]]:
+    """Return a recipe as others may see it, whose parts take their backbones from the folder, and what goes where.
 
     Returns:
         The recipe, and for each folder the backbone's name, and whether its word pieces are enough.
     """
     kept: dict[str, Any] = copy.deepcopy(dict(recipe))
+    if isinstance(name := kept["model"].get("backbone"), str):
+        kept["model"]["backbone"] = public_name(name)
+    if kept["training"] is not None:
+        kept["training"]["arguments"] = public_options(kept["training"].get("arguments") or {})
     places: dict[str, str] = {}
     backbones: dict[str, tuple[str, bool]] = {}
     for part in PARTS:
@@ -292,11 +253,9 @@ def load_part_weights(parts: Parts, file: Path) -> None:
 
 
 def _tensors(file: Path) -> dict[str, torch.Tensor]:
-    if not file.is_file():
-        raise CheckpointError(f"{file.parent}: no {file.name}")
     try:
         return load_file(file)
-    except Exception as error:  # SafetensorError is an Exception and no more
+    except Exception as error:  # missing, or damaged: SafetensorError is an Exception and no more
         raise CheckpointError(f"{file}: no whole safetensors file ({first_line(error)})") from error
 
 

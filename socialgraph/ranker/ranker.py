@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self, cast
@@ -14,25 +18,30 @@ import torch
 
 from socialgraph import ranking
 from socialgraph.backbone import READER
-from socialgraph.data import Cache, Collection, Document, GraphBuilder, TermStatistics, Tokens
+from socialgraph.data import Cache, Collection, Document, GraphBuilder, TermStatistics, Tokens, TrainingGroups
 from socialgraph.data.graph import DocumentGraph
 from socialgraph.data.texts import Text, Texts, as_document, as_documents, as_queries, checked_query
 from socialgraph.described import spec_of
 from socialgraph.edges import SocialEdges, StaticCentrality
-from socialgraph.errors import InputError, OptionError, first_line, is_whole
+from socialgraph.errors import InputError, OptionError, check_whole, first_line
 from socialgraph.inspect.leave_one_out import scores_without
 from socialgraph.inspect.page import Page, page_of
 from socialgraph.inspect.report import View
 from socialgraph.nn.hub_ranker import HubRanker
 from socialgraph.partition import Partition
 from socialgraph.partition.resolver import with_k
-from socialgraph.ranker import files, training
+from socialgraph.ranker import files
+from socialgraph.ranker.training import interval, record, train_stages, with_candidates
+from socialgraph.ranking.dev import TENTH
+from socialgraph.ranking.evaluate import parse_measures
 from socialgraph.recipes.build import Parts, build
 from socialgraph.recipes.compose import compose_recipe
 from socialgraph.recipes.typed import quoted
 
 #: word pieces of documents in a batch
 BATCH = 16_384
+#: name of a split to measure on that is none of the collection's
+DEV = "dev of this training"
 #: word pieces of a document that the reader scores
 READER_LENGTH = 4096
 
@@ -134,13 +143,17 @@ class Ranker:
             raise OptionError(f"recipe {name} is a first stage and has no model: use {kind} itself")
         if partition is not None and recipe["circles"] is None:
             raise OptionError(f"recipe {name} has no friend circles, so it takes no partition")
-        if partition is not None and not isinstance(partition, str):
-            recipe["circles"] = spec_of(partition() if isinstance(partition, type) else partition)
+        check_whole("seed", recipe["seed"], 0)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(recipe["seed"])
-            own = isinstance(partition, Partition)
-            parts = Parts.of({**recipe, "circles": None} if own else recipe)
-            parts.circles = partition if isinstance(partition, Partition) else parts.circles
+            if partition is None or isinstance(partition, str):
+                parts = Parts.of(recipe)
+            else:
+                own = partition() if isinstance(partition, type) else partition
+                if not isinstance(own, Partition):
+                    raise OptionError(f"a partition is a name, or a class or an object of Partition, got {own!r}")
+                parts = Parts.of({**recipe, "circles": None})
+                recipe["circles"], parts.circles = spec_of(own), own
             torch.manual_seed(recipe["seed"])
             model = build(recipe["model"], HubRanker)
         tokens = Tokens(recipe["model"]["backbone"], recipe["document_length"], recipe["query_length"])
@@ -193,8 +206,7 @@ class Ranker:
             OptionError: ``top_k`` below 1.
             TooLargeError: a text does not fit in memory even alone.
         """
-        if top_k is not None and not is_whole(top_k, 1):
-            raise OptionError(f"top_k must be at least 1, or None for all, got {top_k!r}")
+        check_whole("top_k", top_k, 1, or_none=True)
         places, documents = as_documents(texts)
         queries = as_queries(query)
         candidates = {name: dict.fromkeys(documents if places is None else places, 0.0) for name in queries}
@@ -220,15 +232,15 @@ class Ranker:
         Args:
             pairs: ``[(query, text), ...]``; of one pair alone the score is a number.
             batch_size: as in :meth:`rank`; unlike there, it counts word pieces.
-            show_progress_bar: show a bar.
+            show_progress_bar: show a bar; None: on a terminal, after two seconds.
             convert_to_numpy: return an array, float32; False: a list.
             convert_to_tensor: return a tensor, whatever ``convert_to_numpy`` says.
 
         Raises:
             InputError: pairs or texts that are none.
         """
-        alone = len(pairs) == 2 and isinstance(pairs[0], str) and not isinstance(pairs, str)
-        asked = [pairs] if alone else pairs
+        alone = isinstance(pairs, list | tuple) and len(pairs) == 2 and isinstance(pairs[0], str)
+        asked = [pairs] if alone or not isinstance(pairs, Sequence | np.ndarray) else pairs
         for pair in asked:
             if not isinstance(pair, list | tuple | np.ndarray) or len(pair) != 2:
                 raise InputError(f"predict takes pairs, [(query, text), ...], got {str(pair)[:80]!r} among them")
@@ -239,7 +251,7 @@ class Ranker:
             candidates.setdefault(query, {})[document] = 0.0
         queries = as_queries(list(candidates))
         builder = self.builder(documents)
-        run = ranking.rerank(self.model, builder, queries, candidates, batch_size, progress=bool(show_progress_bar))
+        run = ranking.rerank(self.model, builder, queries, candidates, batch_size, progress=show_progress_bar)
         scores = np.array([run[query][document] for query, document in names], np.float32)
         if convert_to_tensor:
             return torch.from_numpy(scores)[0] if alone else torch.from_numpy(scores)
@@ -307,7 +319,35 @@ class Ranker:
             OptionError: the recipe learns nothing, or the trainer does not take an option.
             InputError: no query has a relevant document and another candidate.
         """
-        training.fit(self, collection, groups, negatives, dev, folder, depth, options)
+        training = self.recipe["training"]
+        if training is None:
+            raise OptionError(f"recipe {self.recipe['name']} learns nothing")
+        loss = options.get("loss", training["loss"])
+        if "loss" not in options and "." in loss and loss.rpartition(".")[0] not in sys.modules:
+            raise OptionError(f"the loss {loss!r} is not imported because a recipe says so: pass it, loss={loss!r}")
+        if folder is None and dev is None and (lost := sorted(one for one in options if one.startswith("save_"))):
+            raise OptionError(f"{', '.join(lost)}: nothing is kept without a folder; say folder=, too")
+        if dev is not None and not isinstance(dev, ranking.Dev):
+            raise OptionError(f"dev must be a Dev, such as Dev(collection['dev']), got {type(dev).__name__}")
+        asked = ["train"]
+        if dev is not None and isinstance(collection, Collection):
+            asked.append(next((name for name, split in collection.splits.items() if split is dev.split), DEV))
+            # one of another collection, too: training must not see the documents that it asks for
+            collection = collection.with_splits({**collection.splits, asked[1]: dev.split})
+        collection = with_candidates(collection, asked, depth)
+        dev = None if dev is None else replace(dev, split=collection[asked[1]])
+        split, seed = collection["train"], self.recipe["seed"]
+        drawn = TrainingGroups(split, len(split.queries) if groups is None else groups, negatives, seed)
+        own = {"resume": folder is not None, "dev": dev, "seed": seed, "use_cpu": self.device.type == "cpu"}
+        if folder is not None:
+            own |= {"save_strategy": "steps", "save_steps": TENTH}
+        builder = self.count(collection).builder(collection)
+        with tempfile.TemporaryDirectory() if folder is None else nullcontext(folder) as place:
+            log = train_stages(self.model, builder, drawn, Path(place), self.recipe, **{**own, **options})
+        self.model.eval()
+        # measures, if there were any, were of other weights
+        told = loss if isinstance(loss, str) else getattr(loss, "__qualname__", type(loss).__name__)
+        self.history = {"training": record(collection, drawn, told, options, log)}
         return self
 
     def evaluate(
@@ -318,7 +358,15 @@ class Ranker:
 
         Where the split has no candidates, BM25 retrieves ``depth`` for each query.
         """
-        return training.evaluate(self, collection, split, measures, batch_size, progress, depth)
+        parse_measures(measures)
+        collection = with_candidates(collection, [split], depth)
+        part, builder = collection[split], self.builder(collection)
+        run = ranking.rerank(self.model, builder, part.queries, part.candidates or {}, batch_size, progress=progress)
+        evaluation = ranking.evaluate(part.qrels, run, measures, collection.ignore_identical_ids)
+        means = {name: interval(values) for name, values in evaluation.per_query.items()}
+        measured = self.history.setdefault("measures", {})
+        measured[f"{collection.name}, {split}"] = {"queries": len(part.qrels), "means": means}
+        return evaluation
 
     def save_pretrained(self, folder: str | PathLike[str]) -> Path:
         """Write all that makes a score to a folder, and a model card.

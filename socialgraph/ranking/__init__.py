@@ -3,12 +3,11 @@
 What trains is imported when it is asked for (PEP 562): the library's trainer is slow to import, and ranking needs none.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from socialgraph.ranking.dev import Dev
 from socialgraph.ranking.evaluate import Evaluation, TTest, evaluate, holm, paired_t_test
 from socialgraph.ranking.first_stage import BM25, QueryLikelihood, Retriever, retrieve_candidates
-from socialgraph.ranking.identity import differences
 from socialgraph.ranking.interpolate import choose_weight, interpolate
 from socialgraph.ranking.losses import (
     LOSSES,
@@ -21,8 +20,7 @@ from socialgraph.ranking.losses import (
 from socialgraph.ranking.rerank import rerank
 
 if TYPE_CHECKING:
-    from socialgraph.ranking.dev import Dev
-    from socialgraph.ranking.trainer import RankingTrainer, train
+    from socialgraph.ranking.trainer import train
 
 __all__ = [
     "BM25",
@@ -30,12 +28,10 @@ __all__ = [
     "Dev",
     "Evaluation",
     "QueryLikelihood",
-    "RankingTrainer",
     "Retriever",
     "TTest",
     "binary_cross_entropy",
     "choose_weight",
-    "differences",
     "evaluate",
     "holm",
     "interpolate",
@@ -49,10 +45,10 @@ __all__ = [
     "train",
 ]
 
-_LATER = {"Dev": "dev", "RankingTrainer": "trainer", "train": "trainer"}
-
 
 def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(import_module(f"socialgraph.ranking.{_LATER[name]}"), name)
+    if name == "train":
+        from socialgraph.ranking.trainer import train
+
+        return train
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

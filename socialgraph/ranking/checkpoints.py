@@ -1,8 +1,8 @@
 """Which checkpoints of transformers' Trainer are whole, and of which training.
 
-A checkpoint is a folder ``checkpoint-<step>``. Beside the library's files it has a marker, ``training.json``: what the
-training depends on, and, written last, that the checkpoint is whole. One whose writer died is not believed, and is
-written again once the training comes there.
+A checkpoint is a folder ``checkpoint-<step>``. Beside the library's files it has a marker, ``training.json``: empty
+while the checkpoint is written, then what the training depends on. One whose writer died is not believed, and is
+written again once the training comes there. A folder without a marker is another program's.
 """
 
 from __future__ import annotations
@@ -18,14 +18,9 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 from socialgraph.data.files import atomic_write, sync
 from socialgraph.errors import CheckpointError, first_line
 from socialgraph.ranking import processes
-from socialgraph.ranking.identity import differences
+from socialgraph.ranking.identity import check_same
 
 MARKER = "training.json"
-
-
-def step(checkpoint: Path) -> int:
-    """Return how many steps had been trained."""
-    return int(checkpoint.name.rpartition("-")[2])
 
 
 def whole_checkpoints(folder: Path) -> list[Path]:
@@ -40,28 +35,21 @@ def whole_checkpoints(folder: Path) -> list[Path]:
             raise CheckpointError(
                 f"{path}: not of a training of this package (it has no {MARKER}); move it or choose another folder"
             )
-    return sorted((path for path in found if (path / MARKER).exists() and _marker(path)["whole"]), key=step)
+    whole = [path for path in found if (path / MARKER).exists() and (path / MARKER).stat().st_size]
+    return sorted(whole, key=lambda path: int(path.name.rpartition("-")[2]))
 
 
-def last_whole(folder: Path) -> Path | None:
-    """Return the newest whole checkpoint in a folder, None where there is none."""
-    return next(reversed(whole_checkpoints(folder)), None)
-
-
-def check_same(checkpoint: Path, training: Mapping[str, Any]) -> None:
-    """Compare what a checkpoint's training depended on to this one.
+def check_checkpoint(checkpoint: Path, training: Mapping[str, Any]) -> None:
+    """Refuse a checkpoint that is not whole, or of another training.
 
     Raises:
-        CheckpointError: they differ, and the message says in what; or it is no whole checkpoint.
+        CheckpointError: says in what the trainings differ.
     """
-    marker = _marker(checkpoint)
-    if not marker["whole"]:
-        raise CheckpointError(f"{checkpoint}: was not written to its end")
-    if changes := differences(marker["training"], training):
-        raise CheckpointError(
-            f"{checkpoint}: of another training: {'; '.join(changes)}; "
-            "go on with what it began with, or begin in another folder"
-        )
+    try:
+        kept = dict(json.loads((checkpoint / MARKER).read_text("utf-8")))
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        raise CheckpointError(f"{checkpoint}: not whole (its {MARKER}: {first_line(error)}); remove it") from None
+    check_same(checkpoint, kept, training)
 
 
 class Markers(TrainerCallback):
@@ -76,7 +64,8 @@ class Markers(TrainerCallback):
     def begin(self, checkpoint: Path) -> None:
         """Mark a checkpoint that is about to be written, or written again."""
         self.writing = checkpoint
-        self._write(checkpoint, whole=False)
+        with atomic_write(checkpoint / MARKER):
+            pass
 
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **options: Any) -> None:
         """Mark a checkpoint that was written."""
@@ -85,18 +74,6 @@ class Markers(TrainerCallback):
             checkpoint = Path(args.output_dir) / f"checkpoint-{state.global_step}"
             for path in checkpoint.iterdir():
                 sync(path)
-            self._write(checkpoint, whole=True)
+            with atomic_write(checkpoint / MARKER) as file:
+                json.dump(self.training, file, indent=1)
             self.writing = None
-
-    def _write(self, checkpoint: Path, whole: bool) -> None:
-        with atomic_write(checkpoint / MARKER) as file:
-            json.dump({"training": self.training, "whole": whole}, file, indent=1)
-
-
-def _marker(checkpoint: Path) -> dict[str, Any]:
-    path = checkpoint / MARKER
-    try:
-        marker = json.loads(path.read_text(encoding="utf-8"))
-        return {"training": dict(marker["training"]), "whole": marker["whole"] is True}
-    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        raise CheckpointError(f"{path}: damaged ({first_line(error)}); remove {checkpoint}") from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import torch
 
 from socialgraph.data.builder import GraphBuilder
 from socialgraph.data.collection import Split
-from socialgraph.errors import OptionError, is_whole
+from socialgraph.errors import check_whole
 from socialgraph.ranking.evaluate import evaluate, parse_measures
 from socialgraph.ranking.rerank import rerank
 
@@ -42,26 +42,18 @@ class Dev:
 
     def __post_init__(self) -> None:
         parse_measures(self.measures)
-        if self.patience is not None and not is_whole(self.patience, 1):
-            raise OptionError(f"dev: patience must be 1 or more, or None, got {self.patience}")
+        check_whole("dev: patience", self.patience, 1, or_none=True)
 
-    def arguments(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Return the library's arguments for measuring, over those given: at each checkpoint, and the best is kept.
-
-        Without ``save_steps`` or ``eval_steps`` there are ten in a training. With ``save_strategy="no"`` it is only
-        measured, and the weights stay those of the last step.
-        """
-        how = options.get("save_strategy") or options.get("eval_strategy") or "steps"
-        steps = options.get("save_steps") or options.get("eval_steps") or TENTH
-        best = {"metric_for_best_model": self.best, "greater_is_better": True, "load_best_model_at_end": how != "no"}
-        when = {"save_strategy": how, "eval_strategy": "steps" if how == "no" else how}
-        patience = {"restore_callback_states_from_checkpoint": True}  # how long there has been nothing better
-        return {**when, "save_steps": steps, "eval_steps": steps, **best, **patience, **options}
-
-    @property
-    def best(self) -> str:
-        """What the log calls the first measure."""
-        return f"eval_{self.measures[0]}"
+    def arguments(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the library's arguments for measuring, under those given: at each checkpoint, and the best is kept."""
+        steps = options.get("save_steps", TENTH)
+        return {
+            "save_strategy": "steps", "save_steps": steps, "eval_strategy": "steps", "eval_steps": steps,
+            "metric_for_best_model": f"eval_{self.measures[0]}", "greater_is_better": True,
+            "load_best_model_at_end": True,
+            "restore_callback_states_from_checkpoint": True,  # how long there has been nothing better
+            **options,
+        }  # fmt: skip
 
     def measure(self, model: torch.nn.Module, builder: GraphBuilder) -> dict[str, float]:
         """Return ``eval_<measure>`` -> mean over the judged queries."""

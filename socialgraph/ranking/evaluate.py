@@ -19,7 +19,7 @@ import numpy as np
 from socialgraph.data.collection import Qrels, Run, check_scores, first_ids, grade_of, ranked
 from socialgraph.data.texts import string_ids
 from socialgraph.data.trec import is_unicode
-from socialgraph.errors import InputError, OptionError, first_line
+from socialgraph.errors import InputError, OptionError, check_between, first_line
 
 if TYPE_CHECKING:
     import ir_measures
@@ -115,10 +115,8 @@ def _spread(query_id: str, scores: Mapping[str, float]) -> dict[str, float]:
 def _check_ids(query_id: str, documents: Iterable[str]) -> None:
     # The programs behind ir_measures are written in C: an id ends at a NUL, and two become one.
     text = "\n".join((query_id, *documents))
-    if not is_unicode(text):
-        raise InputError(f"query {query_id!r}: an id holds half of a surrogate pair")
-    if "\0" in text:
-        raise InputError(f"query {query_id!r}: an id holds a NUL")
+    if "\0" in text or not is_unicode(text):
+        raise InputError(f"query {query_id!r}: an id holds a NUL, or half of a surrogate pair")
 
 
 def parse_measures(names: Iterable[str]) -> dict[str, ir_measures.Measure]:
@@ -131,21 +129,19 @@ def parse_measures(names: Iterable[str]) -> dict[str, ir_measures.Measure]:
     """
     import ir_measures
 
-    if isinstance(names, str):
-        raise OptionError(f"measures are a list of names, got {names!r}: [{names!r}]")
+    if isinstance(names, str) or not (names := [*names]):
+        raise OptionError(f"measures are a list of names, such as ['nDCG@10'], got {names!r}")
     parsed = {}
     for name in names:
+        why = "no program that is installed computes it"
         try:
             parsed[name] = measure = ir_measures.parse_measure(name)
-            computable = ir_measures.DefaultPipeline.supports(measure)
+            if ir_measures.DefaultPipeline.supports(measure):
+                why = "" if measure.params.get("cutoff", 1) >= 1 else "a cutoff must be at least 1"
         except (ValueError, NameError, KeyError, SyntaxError, AssertionError, TypeError) as error:
-            raise OptionError(f"ir_measures knows no measure {name!r} ({error}); try RR@10, nDCG@10") from None
-        if measure.params.get("cutoff", 1) < 1:
-            raise OptionError(f"measure {name!r}: a cutoff must be at least 1")
-        if not computable:
-            raise OptionError(f"no program that is installed computes the measure {name!r}")
-    if not parsed:
-        raise OptionError("at least one measure is needed, such as nDCG@10")
+            why = f"ir_measures does not know it ({error}); try RR@10, nDCG@10"
+        if why:
+            raise OptionError(f"measure {name!r}: {why}")
     return parsed
 
 
@@ -199,12 +195,10 @@ def paired_t_test(
     if first.keys() != second.keys():
         strangers = sorted(first.keys() ^ second.keys())
         raise InputError(f"{len(strangers)} queries are in one result only: {first_ids(strangers)}")
-    if len(first) < 2:
-        raise InputError(f"a t-test needs two queries or more, got {len(first)}")
     names = [clusters[query_id] for query_id in first] if clusters else list(first)
     group = np.unique(names, return_inverse=True)[1]
-    if group.max() < 1:
-        raise InputError("a t-test needs two clusters or more, got one")
+    if len(set(names)) < 2:
+        raise InputError(f"a t-test needs two {'clusters' if clusters else 'queries'} or more, got {len(set(names))}")
     differences = np.array([first[query_id] - second[query_id] for query_id in first])
     mean = float(differences[0] if np.ptp(differences) == 0 else differences.mean())  # equals are not rounded
     sums = np.bincount(group, differences - mean)
@@ -233,8 +227,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
     Raises:
         OptionError: a value outside of 0 to 1.
     """
-    if not all(0 <= p <= 1 for p in p_values):
-        raise OptionError(f"p values lie from 0 to 1, got {list(p_values)}")
+    for p in p_values:
+        check_between("a p value", p, 0, 1)
     adjusted, highest = [0.0] * len(p_values), 0.0
     for place, index in enumerate(sorted(range(len(p_values)), key=lambda index: p_values[index])):
         highest = max(highest, min(1.0, (len(p_values) - place) * p_values[index]))

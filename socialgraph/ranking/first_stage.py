@@ -23,7 +23,8 @@ import Stemmer
 from tqdm import tqdm
 
 from socialgraph.data.collection import Collection, Document, Queries, Run, check_scores, first_ids
-from socialgraph.errors import InputError, OptionError, is_whole
+from socialgraph.described import Described
+from socialgraph.errors import InputError, OptionError, check_between, check_whole
 from socialgraph.lexical import Tokenized, Tokenizer, bm25s
 
 logger = logging.getLogger(__name__)
@@ -31,7 +32,7 @@ logger = logging.getLogger(__name__)
 logging.getLogger("bm25s").setLevel(logging.NOTSET)
 
 
-class Retriever(ABC):
+class Retriever(Described, ABC):
     """Base of the first stages: words, index, best k.
 
     A subclass indexes lists of word ids (`_index`) and scores one query against all documents that share a
@@ -87,8 +88,7 @@ class Retriever(ABC):
         Warns:
             UserWarning: Queries that match nothing, with a count and the first ids.
         """
-        if not is_whole(k, 1):
-            raise OptionError(f"k must be 1 or more, a whole number, got {k}")
+        check_whole("k", k, 1)
         excluded = self._rows(exclude)
         kept = np.ones(len(self._ids()), dtype=bool)
         kept[excluded] = False
@@ -170,8 +170,8 @@ class BM25(Retriever):
 
     def __init__(self, k1: float = 1.2, b: float = 0.75) -> None:
         super().__init__()
-        if not (0 <= k1 <= 1e12 and 0 <= b <= 1):
-            raise OptionError(f"k1 must be from 0 to 1e12 and b from 0 to 1, got {k1} and {b}")
+        check_between("k1", k1, 0, 1e12)
+        check_between("b", b, 0, 1)
         self.k1 = k1
         self.b = b
 
@@ -183,9 +183,6 @@ class BM25(Retriever):
         scores = self._bm25.get_scores_from_ids(list(query))
         rows = np.flatnonzero(scores)  # Lucene's idf is above 0, so a score of 0 means no word in common
         return rows, scores[rows]
-
-    def __repr__(self) -> str:
-        return f"BM25(k1={self.k1}, b={self.b})"
 
 
 class QueryLikelihood(Retriever):
@@ -203,8 +200,7 @@ class QueryLikelihood(Retriever):
 
     def __init__(self, mu: float = 2000.0) -> None:
         super().__init__()
-        if not 1e-12 <= mu <= 1e12:
-            raise OptionError(f"mu must be above 0 (from 1e-12 to 1e12), got {mu}")
+        check_between("mu", mu, 1e-12, 1e12)
         self.mu = mu
 
     def _index(self, words: Sequence[Sequence[int]], vocabulary: dict[str, int]) -> None:
@@ -230,9 +226,6 @@ class QueryLikelihood(Retriever):
         scores -= len(query) * np.log(self._lengths[rows] + self.mu)
         scores += times @ np.log(self.mu * self._share[words])
         return rows, scores
-
-    def __repr__(self) -> str:
-        return f"QueryLikelihood(mu={self.mu})"
 
 
 def retrieve_candidates(

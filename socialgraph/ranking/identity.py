@@ -1,4 +1,4 @@
-"""What the results of a piece of work depend on, and whether what lies on the disk is of the same work."""
+"""What a piece of work depends on, and whether what lies on the disk is of the same work."""
 
 from __future__ import annotations
 
@@ -11,44 +11,29 @@ import torch
 
 from socialgraph.data.builder import GraphBuilder
 from socialgraph.data.collection import identity as collection_identity
-
-#: of transformers.TrainingArguments: what is logged and shown, on which no result depends
-LOGGING = ("report_to", "run_name", "project", "trackio_space_id", "logging_dir", "logging_first_step", "disable_tqdm")
-#: ... what is the same from a training's beginning to its end, however often it is resumed
-SAME_WHEN_RESUMED = (
-    "seed", "data_seed", "num_train_epochs", "max_steps", "learning_rate", "lr_scheduler_type", "lr_scheduler_kwargs",
-    "warmup_steps", "optim", "optim_args", "adam_beta1", "adam_beta2", "adam_epsilon", "weight_decay", "max_grad_norm",
-    "bf16", "fp16", "train_sampling_strategy",
-)  # fmt: skip
-#: ... and what is refused: it would write what no training here can go on from
-REFUSED = ("fsdp", "deepspeed", "push_to_hub", "save_only_model")
+from socialgraph.errors import CheckpointError
 
 
-def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """Return in what two descriptions of work differ, a phrase each: ``trainer.seed was 1, is 2``. Same work: ``[]``.
+def check_same(where: object, kept: Mapping[str, Any], work: Mapping[str, Any]) -> None:
+    """Compare what work on the disk depended on to the work that is to go on with it.
 
-    Everything that is kept on the disk is compared by this one function before it is used again: checkpoints, journals,
-    finished runs. A key that is missing equals one whose value is None: an option that is new and
-    switched off changes nothing.
+    A key that is missing equals one whose value is None: an option that is new and switched off changes nothing.
 
     Args:
-        old: as it was read from the disk: JSON, nested as deep as it likes.
-        new: of the work that is wanted; it is brought to JSON here, so that a tuple equals the list that was read.
+        where: the file or folder.
+        kept: as it was read from there.
+        work: what is wanted; JSON.
+
+    Raises:
+        CheckpointError: they differ, and the message says in what.
     """
-    return _differences(old, json.loads(json.dumps(new)), "")
-
-
-def _differences(old: Any, new: Any, name: str) -> list[str]:
-    if isinstance(old, dict) and isinstance(new, dict):
-        keys = dict.fromkeys([*old, *new])
-        parts = (_differences(old.get(key), new.get(key), f"{name}.{key}" if name else str(key)) for key in keys)
-        return [phrase for part in parts for phrase in part]
-    return [] if old == new else [f"{name} was {_shortened(old)}, is {_shortened(new)}"]
-
-
-def _shortened(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    work = json.loads(json.dumps(work))  # a tuple becomes the list that was read
+    changed = [
+        f"{name} was {kept.get(name)!r:.60}, is {work.get(name)!r:.60}"
+        for name in {**kept, **work} if kept.get(name) != work.get(name)
+    ]  # fmt: skip
+    if changed:
+        raise CheckpointError(f"{where}: of other work: {'; '.join(changed[:4])}; remove it or choose another")
 
 
 def digest(values: Iterable[Any]) -> str:
@@ -75,7 +60,7 @@ def identity_of(model: torch.nn.Module, builder: GraphBuilder) -> dict[str, Any]
     parts = {name: getattr(builder, name) for name in ("edges", "circles", "passages", "relevance")}
     return {
         "model": type(model).__name__,
-        "config": config,
+        **{f"config.{name}": value for name, value in config.items()},
         "weights": weights_digest(model),
         **{name: repr(part) for name, part in parts.items()},
         "patterns": weights_digest(*(part for part in parts.values() if isinstance(part, torch.nn.Module))),

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from socialgraph.data.collection import Qrels, Run, ranked
-from socialgraph.errors import InputError, OptionError
+from socialgraph.data.collection import Qrels, Run, check_scores, ranked
+from socialgraph.errors import InputError, check_between
 from socialgraph.ranking.evaluate import evaluate
 
 DEFAULT_GRID = tuple(step / 20 for step in range(21))
@@ -33,11 +33,12 @@ def interpolate(first: Run, second: Run, weight: float) -> Run:
         InputError: A score is not finite.
         OptionError: The weight is out of its range.
     """
-    if not 0 <= weight <= 1:
-        raise OptionError(f"the weight of an interpolation must be from 0 to 1, got {weight}")
+    check_between("the weight of an interpolation", weight, 0, 1)
+    for run in (first, second):
+        check_scores(run, "interpolation")
     mixed: Run = {}
     for query_id in dict.fromkeys([*first, *second]):
-        ones, others = (_minmax(query_id, run.get(query_id, {})) for run in (first, second))
+        ones, others = (_minmax(run.get(query_id, {})) for run in (first, second))
         share = 1.0 if not others else 0.0 if not ones else weight
         scores = {
             doc_id: share * ones.get(doc_id, 0.0) + (1 - share) * others.get(doc_id, 0.0)
@@ -47,23 +48,14 @@ def interpolate(first: Run, second: Run, weight: float) -> Run:
     return mixed
 
 
-def _minmax(query_id: str, scores: Mapping[str, float]) -> dict[str, float]:
+def _minmax(scores: Mapping[str, float]) -> dict[str, float]:
     if not scores:
         return {}
-    if not all(map(math.isfinite, scores.values())):
-        raise InputError(f"query {query_id!r}: a score is not finite")
     low, high = min(scores.values()), max(scores.values())
     if math.isinf(high - low):  # a quarter of each has the same shares
         scores, low, high = {doc_id: score / 4 for doc_id, score in scores.items()}, low / 4, high / 4
     width = (high - low) or 1.0
     return {doc_id: (score - low) / width for doc_id, score in scores.items()}
-
-
-def weight_curve(
-    first: Run, second: Run, qrels: Qrels, measure: str = "nDCG@10", grid: Sequence[float] = DEFAULT_GRID
-) -> dict[float, float]:
-    """Return weight -> mean of the measure for every weight of the grid."""
-    return {weight: evaluate(qrels, interpolate(first, second, weight), [measure]).mean[measure] for weight in grid}
 
 
 def choose_weight(
@@ -78,6 +70,6 @@ def choose_weight(
     """
     if not grid:
         raise InputError("the grid of weights is empty")
-    curve = weight_curve(first, second, qrels, measure, grid)
+    means = {weight: evaluate(qrels, interpolate(first, second, weight), [measure]).mean[measure] for weight in grid}
     # Means that differ by rounding only are equal.
-    return min(curve, key=lambda weight: (-round(curve[weight], 12), weight))
+    return min(means, key=lambda weight: (-round(means[weight], 12), weight))

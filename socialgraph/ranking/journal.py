@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from socialgraph.data.files import atomic_write
-from socialgraph.errors import InputError, OutputError
+from socialgraph.errors import CheckpointError, OutputError, first_line
 from socialgraph.ranking import processes
-from socialgraph.ranking.identity import differences
+from socialgraph.ranking.identity import check_same
 
 Scores = dict[tuple[str, str], float]
 """(query id, document id) -> score."""
@@ -32,7 +32,7 @@ def begin_journal(path: str | os.PathLike[str], identity: Mapping[str, Any], dis
         distributed: the first process does so, and tells the others.
 
     Raises:
-        InputError: the file is no journal, or of other work.
+        CheckpointError: the file is no journal, or of other work.
         OutputError: it cannot be written.
     """
     if distributed:
@@ -40,22 +40,18 @@ def begin_journal(path: str | os.PathLike[str], identity: Mapping[str, Any], dis
     if not Path(path).exists():
         with atomic_write(path) as file:
             file.write(json.dumps(identity))
-        return {}
-    advice = "delete it or choose another"
     try:
         with open(path, "rb") as there:
             kept = dict(json.loads(there.readline()))
     except (OSError, ValueError, TypeError, RecursionError) as error:
-        raise InputError(f"{path}: not a journal of re-ranking ({error}); {advice}") from None
-    if changes := differences(kept, identity):
-        raise InputError(f"{path}: the journal is of other work: {'; '.join(changes)}; {advice}")
+        what = f"not a journal of re-ranking ({first_line(error)})"
+        raise CheckpointError(f"{path}: {what}; remove it or choose another") from None
+    check_same(path, kept, identity)
     return read_journal(path)
 
 
 def read_journal(path: str | os.PathLike[str]) -> Scores:
-    """Return the scores that a journal holds so far; none where there is no file."""
-    if not Path(path).is_file():
-        return {}
+    """Return the scores that a journal holds so far."""
     scores: Scores = {}
     with open(path, "rb") as file:
         for line in islice(file, 1, None):
@@ -79,7 +75,5 @@ def write_batch(path: str | os.PathLike[str], scores: Sequence[tuple[str, str, f
         with open(path, "ab") as file:
             file.write(b"\n" + json.dumps(scores).encode())
     except OSError as error:
-        raise OutputError(
-            f"{path}: cannot be written ({error.strerror or error}); what is finished is kept: "
-            "make room and start again"
-        ) from error
+        told = "what is finished is kept: make room and start again"
+        raise OutputError(f"{path}: cannot be written ({error.strerror or error}); {told}") from error

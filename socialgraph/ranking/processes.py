@@ -10,7 +10,7 @@ import os
 import warnings
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import torch
 from accelerate import PartialState
@@ -67,18 +67,16 @@ def wait() -> None:
 
 def run_in_first(function: Callable[[], T]) -> T:
     """Call a function in the first process alone; return what it returned, or raise what it refused, in all."""
-    value: Any = None
-    refused: SocialgraphError | None = None
+    outcome: tuple[Any, SocialgraphError | None] = None, None
     if is_first():
         try:
-            value = function()
+            outcome = function(), None
         except SocialgraphError as error:
-            refused = error
-    value, refused = from_first((value, refused))
+            outcome = None, error
+    value, refused = from_first(outcome)
     if refused is not None:
         raise refused
-    result: T = value
-    return result
+    return cast(T, value)
 
 
 def on_cpu() -> bool:

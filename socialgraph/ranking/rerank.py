@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import sys
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +19,7 @@ from tqdm import tqdm
 from socialgraph.data.batches import batches, check_shared_memory
 from socialgraph.data.builder import GraphBuilder
 from socialgraph.data.collection import Queries, Run, check_candidates, check_scores, first_ids, ranked
-from socialgraph.errors import CheckpointError, OptionError, TooLargeError, is_whole
+from socialgraph.errors import CheckpointError, TooLargeError, check_whole
 from socialgraph.ranking import processes
 from socialgraph.ranking.identity import digest, identity_of
 from socialgraph.ranking.journal import Scores, begin_journal, write_batch
@@ -74,16 +73,14 @@ def rerank(
             kind the scores are too, to the last bit. False: a process ranks for itself.
 
     Raises:
-        InputError: a candidate is not in the collection or its score not finite, or the journal is of other work.
-        OptionError: token_budget below 1, or workers below 0.
+        InputError: a candidate is not in the collection, or its score not finite.
+        OptionError: token_budget below 1, workers below 0, or no shared memory for them.
         TooLargeError: a document does not fit in memory even alone.
         OutputError: the journal cannot be written.
-        CheckpointError: a score is not a finite number.
+        CheckpointError: a score is not a finite number, or the journal is of other work.
     """
-    if not is_whole(workers, 0):
-        raise OptionError(f"workers must be a whole number and not negative, got {workers!r}")
-    if not is_whole(token_budget, 1):
-        raise OptionError(f"token_budget (batch_size) must be at least 1, a whole number, got {token_budget!r}")
+    check_shared_memory(workers)
+    check_whole("token_budget (batch_size)", token_budget, 1)
     candidates = {query_id: scores for query_id, scores in candidates.items() if query_id in queries}
     check_scores(candidates, "re-ranking")
     asked = _with_word_pieces(builder, {query_id: queries[query_id] for query_id in candidates})
@@ -231,7 +228,6 @@ def ahead(builder: GraphBuilder, batches: list[list[Pair]], workers: int) -> Ite
 
     On a GPU a thread reads and draws the next batch while the model computes, with workers and without.
     """
-    check_shared_memory(workers)
     cuda = builder.device.type == "cuda"
     # The items are batches already: batch_size=None takes them one by one. A generator of its own, because the loader
     # draws from it, and to rank must not change what a training beside it draws.
@@ -257,16 +253,11 @@ def _drawn_ahead(builder: GraphBuilder, loader: DataLoader[Batch]) -> Iterator[B
                 batch.record_stream(model)  # its memory is not given away before the model has read it
         return batch
 
-    patience = sys.getswitchinterval()
-    sys.setswitchinterval(1e-4)  # else the model's thread waits 5 ms for the interpreter after each answer of the GPU
-    try:
-        with ThreadPoolExecutor(1, "socialgraph-draw") as thread:
-            coming = deque([thread.submit(draw)])
-            for _ in range(len(loader)):
-                coming.append(thread.submit(draw))
-                yield coming.popleft().result()
-    finally:
-        sys.setswitchinterval(patience)
+    with ThreadPoolExecutor(1, "socialgraph-draw") as thread:
+        coming = deque([thread.submit(draw)])
+        for _ in range(len(loader)):
+            coming.append(thread.submit(draw))
+            yield coming.popleft().result()
 
 
 def finite(scores: list[float], pairs: Sequence[Pair], model: torch.nn.Module) -> list[float]:

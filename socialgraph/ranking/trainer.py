@@ -7,10 +7,9 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
-from filelock import FileLock, Timeout
 from safetensors.torch import save_model
 from torch import Tensor
 from torch.utils.data import Subset
@@ -21,12 +20,11 @@ from transformers import (
     PrinterCallback,
     ProgressCallback,
     Trainer,
-    TrainerCallback,
     TrainerControl,
-    TrainerState,
     TrainingArguments,
 )
 
+from socialgraph.data.batches import check_shared_memory
 from socialgraph.data.builder import GraphBuilder
 from socialgraph.data.collection import first_ids
 from socialgraph.data.files import check_room
@@ -39,13 +37,14 @@ from socialgraph.errors import (
     SocialgraphError,
     TooLargeError,
     TrainingError,
+    check_between,
     first_line,
 )
 from socialgraph.nn.hub_ranker import HubRanker
 from socialgraph.ranking import processes
-from socialgraph.ranking.checkpoints import Markers, check_same, last_whole, whole_checkpoints
+from socialgraph.ranking.checkpoints import Markers, check_checkpoint, whole_checkpoints
 from socialgraph.ranking.dev import Dev
-from socialgraph.ranking.identity import REFUSED, SAME_WHEN_RESUMED, digest, identity_of
+from socialgraph.ranking.identity import digest, identity_of
 from socialgraph.ranking.losses import Loss, loss_resolver
 from socialgraph.ranking.memory import is_out_of_memory
 
@@ -63,6 +62,14 @@ DEFAULTS: dict[str, Any] = {
     "logging_nan_inf_filter": False,  # such a loss ends the training
     "report_to": [],
 }
+#: arguments that are the same from a training's beginning to its end, however often it is resumed
+SAME_WHEN_RESUMED = (
+    "seed", "data_seed", "num_train_epochs", "max_steps", "learning_rate", "lr_scheduler_type", "lr_scheduler_kwargs",
+    "warmup_steps", "optim", "optim_args", "adam_beta1", "adam_beta2", "adam_epsilon", "weight_decay", "max_grad_norm",
+    "bf16", "fp16", "train_sampling_strategy",
+)  # fmt: skip
+#: arguments that would write what no training here can go on from
+REFUSED = ("fsdp", "deepspeed", "push_to_hub", "save_only_model")
 #: how the names of BERT's parameters begin, in every :class:`~socialgraph.nn.BertRanker`; of a
 #: :class:`~socialgraph.nn.WholeDocument` all, its head too
 BERT = ("embedding.", "layers.", "pooler.", "encoder.")
@@ -91,7 +98,7 @@ def train(
         groups: what is trained on, in this order, in every epoch (``train_sampling_strategy="random"`` shuffles them by
             ``seed``, in each epoch anew). :class:`~socialgraph.data.TrainingGroups` are shuffled already.
         folder: where checkpoints go (with ``save_strategy="steps"``), of which the last two are kept, or more
-            (``save_total_limit``). No other process may train there.
+            (``save_total_limit``).
         loss: "listwise" (the paper), "hinge", "ranknet", "binary", the dotted name of one of your own, or a function;
             see :func:`~socialgraph.ranking.loss_resolver`.
         head_learning_rate: of all parameters that are not BERT's, as KeyB has it (2e-5 for BERT and 1e-3 for the linear
@@ -111,8 +118,7 @@ def train(
         InputError: no query has a word piece.
         CheckpointError: the checkpoint to resume from is of another model or training, or the folder holds another
             program's.
-        OutputError: ``folder`` cannot be written, is full, is another process's, or holds checkpoints and ``resume`` is
-            False.
+        OutputError: ``folder`` cannot be written, is full, or holds checkpoints and ``resume`` is False.
         TooLargeError: a step does not fit in memory.
         TrainingError: the loss or the weights are not finite any more.
     """
@@ -131,56 +137,44 @@ def train(
         raise
     except (TypeError, ValueError, RuntimeError, ImportError) as error:  # the last two: a logger is not installed
         raise OptionError(f"trainer: {first_line(error)}") from error
-    trainer.remove_callback(PrinterCallback)
-    if not arguments.disable_tqdm:
-        trainer.remove_callback(ProgressCallback)
-        trainer.add_callback(QuietProgress)
-    trainer.add_callback(LogLines)
     trainer.train(resume_from_checkpoint=resume or None)
     log: list[dict[str, float]] = trainer.state.log_history
     return log
 
 
 def _with_word_pieces(groups: TrainingGroups, builder: GraphBuilder) -> TrainingGroups:
-    """Return the groups whose query a model can read; warn of the others.
+    """Return the groups whose query a model can read; warn of the others. Only where there are some, all are drawn.
 
     Raises:
         InputError: there is none.
     """
-    places = tqdm(range(len(groups)), "reading queries", unit="group", delay=2, disable=None, leave=False)
-    drawn = ((place, groups[place]) for place in places)
-    lost = {place: group.query_id for place, group in drawn if builder.tokens.query(group.query).numel() == 0}
-    if not lost:
+    source, _ = _source(groups)
+    asked = tqdm(source.query_ids, "reading queries", unit="query", delay=2, disable=None, leave=False)
+    silent = sorted(one for one in asked if builder.tokens.query(source.queries[one]).numel() == 0)
+    if not silent:
         return groups
-    silent = sorted(set(lost.values()))
-    if len(lost) == len(groups):
+    kept = [place for place in range(len(groups)) if groups[place].query_id not in silent]
+    if not kept:
         raise InputError(f"none of the training queries has a word piece: {first_ids(silent)}")
     logger.warning(
         "%d training queries have no word piece, their %d groups are left out: %s",
-        len(silent), len(lost), first_ids(silent),
+        len(silent), len(groups) - len(kept), first_ids(silent),
     )  # fmt: skip
-    return Subset(groups, [place for place in range(len(groups)) if place not in lost])  # type: ignore[return-value]
+    return Subset(groups, kept)  # type: ignore[return-value]
+
+
+def _source(groups: Any) -> tuple[TrainingGroups, list[int]]:
+    """Return what groups are drawn from, and which of all groups there they are."""
+    if not isinstance(groups, Subset):
+        return groups, [*range(len(groups))]
+    source, places = _source(groups.dataset)
+    return source, [places[place] for place in groups.indices]
 
 
 class RankingTrainer(Trainer):
-    """A Trainer whose batches are groups of document graphs and whose loss compares within a group.
+    """A Trainer whose batches are groups of document graphs and whose loss compares within a group, see :func:`train`.
 
-    The folder is this process's alone while it trains with checkpoints. Among several processes only the first writes.
-
-    Args:
-        model: makes a loss of a batch of document graphs and an objective, see
-            :class:`~socialgraph.nn.HubRanker`. One whose ``forward`` takes no ``objective`` makes scores of a batch.
-        arguments: of the training; batch sizes count groups (queries), not documents.
-        groups: what is trained on.
-        collator: builds the graphs.
-        loss: a name or a function of scores, group and relevant; see :func:`~socialgraph.ranking.loss_resolver`.
-        head_learning_rate: of all parameters that are not BERT's; None: they have the same as BERT's.
-        dev: what is measured when ``eval_strategy`` says so.
-        options: further arguments of ``transformers.Trainer``.
-
-    Raises:
-        OptionError: no such loss, a learning rate below 0, or an argument that is not offered.
-        OutputError: the folder cannot be written.
+    Batch sizes count groups (queries), not documents. Among several processes only the first writes.
     """
 
     control: TrainerControl
@@ -196,12 +190,14 @@ class RankingTrainer(Trainer):
         dev: Dev | None = None,
         **options: Any,
     ) -> None:
-        if head_learning_rate is not None and head_learning_rate < 0:
-            raise OptionError(f"head_learning_rate must be 0 or more, got {head_learning_rate}")
+        for name, rate in (("learning_rate", arguments.learning_rate), ("head_learning_rate", head_learning_rate)):
+            if rate is not None:
+                check_between(name, rate, 0, 1e12)
         if refused := [name for name in REFUSED if getattr(arguments, name, None)]:
             raise OptionError(f"trainer: {', '.join(refused)} is not offered")
         if dev is None and arguments.eval_strategy != "no":
             raise OptionError(f"trainer: eval_strategy={arguments.eval_strategy.value} needs dev: what is measured")
+        check_shared_memory(arguments.dataloader_num_workers)
         self.loss = loss_resolver(loss)
         self.builder = collator.builder
         self.dev = dev
@@ -218,47 +214,25 @@ class RankingTrainer(Trainer):
         super().__init__(model, arguments, collator, groups, measured, **options)
         # transformers divides the loss by the steps of an accumulation; before 5.17 it told accelerate to do so, too.
         self.accelerator.gradient_accumulation_steps = 1
+        self.remove_callback(PrinterCallback if arguments.disable_tqdm else ProgressCallback)
+        if not arguments.disable_tqdm:
+            self.add_callback(Bar)
         self.add_callback(self.markers)
         if dev is not None and dev.patience is not None:
             self.add_callback(EarlyStoppingCallback(dev.patience))
 
     def train(self, resume_from_checkpoint: str | Path | bool | None = None, **options: Any) -> Any:
-        """Train, from the beginning or from a checkpoint; errors are those of :func:`train`.
-
-        Args:
-            resume_from_checkpoint: as ``resume`` of :func:`train`.
-            options: of ``transformers.Trainer.train``.
-        """
-        with self._alone(), self._explained(), torch.inference_mode(False), torch.enable_grad():
-            checkpoint = None
+        """Train, from the beginning or from a checkpoint; see ``resume`` of :func:`train`, also for what is raised."""
+        with self._explained(), torch.inference_mode(False), torch.enable_grad():
             if self.saves or resume_from_checkpoint:
                 self.markers.training = self.depends_on()
-                checkpoint = processes.run_in_first(lambda: self._checkpoint(resume_from_checkpoint))
-            if checkpoint is None:
-                result = super().train(**options)
-            else:
-                logger.info("going on from %s", checkpoint)
-                self.reading = checkpoint
-                result = super().train(str(checkpoint), **options)
+                self.reading = processes.run_in_first(lambda: self._checkpoint(resume_from_checkpoint))
+            if self.reading is not None:
+                logger.info("going on from %s", self.reading)
+            result = super().train(None if self.reading is None else str(self.reading), **options)
             self.reading = None
             self._check_weights()
             return result
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Hold the folder, where checkpoints are kept: two trainings there would write into each other's."""
-        lock = FileLock(self.folder / ".lock")
-        if self.saves and processes.is_first():
-            try:
-                lock.acquire(timeout=0)
-            except Timeout as error:
-                raise OutputError(
-                    f"{self.folder}: another process trains there; wait for it, stop it, or choose another folder"
-                ) from error
-        try:
-            yield
-        finally:
-            lock.release()
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -287,8 +261,12 @@ class RankingTrainer(Trainer):
                 ) from error
             raise
 
+    def _last(self) -> Path | None:
+        """Return the newest whole checkpoint."""
+        return next(reversed(whole_checkpoints(self.folder)), None) if self.saves else None
+
     def _advice(self) -> str:
-        last = last_whole(self.folder) if self.saves else None
+        last = self._last()
         if last is None:
             return "no checkpoint was kept: it begins anew"
         return f"the same call goes on from {last} (of train: resume=True)"
@@ -296,32 +274,32 @@ class RankingTrainer(Trainer):
     def _checkpoint(self, resume: str | Path | bool | None) -> Path | None:
         """Return the checkpoint to go on from, of this training; None: train from the beginning."""
         there = whole_checkpoints(self.folder)
-        if not resume:
-            if there:
-                raise OutputError(
-                    f"{there[-1]}: a checkpoint of an earlier training; go on with it (resume), remove it, "
-                    "or choose another folder"
-                )
+        if there and not resume:
+            told = "go on with it (resume), remove it, or choose another folder"
+            raise OutputError(f"{there[-1]}: a checkpoint of an earlier training; {told}")
+        if not resume or (resume is True and not there):
             return None
-        checkpoint = Path(str(resume)) if resume is not True else there[-1] if there else None
-        if checkpoint is not None:
-            check_same(checkpoint, self.markers.training)
+        checkpoint = there[-1] if resume is True else Path(resume)
+        check_checkpoint(checkpoint, self.markers.training)
         return checkpoint
 
     def depends_on(self) -> dict[str, Any]:
-        """Return what a training depends on, as JSON has it: start, texts and options."""
-        arguments, groups = self.args.to_dict(), self.train_dataset
-        places = tqdm(range(len(groups)), "reading groups", unit="group", delay=2, disable=None, leave=False)
+        """Return what a training depends on, as JSON has it: start, texts, groups and options."""
+        arguments = self.args.to_dict()
+        source, places = _source(self.train_dataset)
         return {
             **identity_of(self.model, self.builder),
             "stage": getattr(self.model, "stage", None),
             "loss": getattr(self.loss, "__qualname__", type(self.loss).__name__),
             "head_learning_rate": self.head_learning_rate,
-            "number of groups": len(groups),
-            "groups": digest(groups[place] for place in places),
+            "number of groups": len(places),
+            "groups": digest([
+                source.seed, source.negatives, places, source.positives, source.others,
+                {query_id: source.queries[query_id] for query_id in source.query_ids},
+            ]),
             "groups in a step": self.args.train_batch_size * self.args.gradient_accumulation_steps * processes.count(),
-            "options": {name: arguments.get(name) for name in SAME_WHEN_RESUMED},
-        }
+            **{f"options.{name}": arguments.get(name) for name in SAME_WHEN_RESUMED},
+        }  # fmt: skip
 
     def compute_loss(
         self,
@@ -345,25 +323,21 @@ class RankingTrainer(Trainer):
         inputs: dict[str, Any],
         num_items_in_batch: Tensor | int | None = None,
     ) -> Tensor:
-        """Add a batch's gradients to the model's and return its loss.
-
-        Raises:
-            TrainingError: it is not finite.
-        """
+        """Add a batch's gradients to the model's and return its loss, which must be finite."""
         self.reading = None
         loss: Tensor = super().training_step(model, inputs, num_items_in_batch)
         if not loss.isfinite():
-            raise self._diverged(f"the loss of step {self.state.global_step + 1} is {loss.item()}")
+            self._stop(f"the loss of step {self.state.global_step + 1} is {loss.item()}")
         return loss
 
     def _check_weights(self) -> None:
         if odd := [name for name, weight in self.model.named_parameters() if not weight.isfinite().all()]:
-            raise self._diverged(f"after step {self.state.global_step} the weights {odd[0]!r} are not finite")
+            self._stop(f"after step {self.state.global_step} the weights {odd[0]!r} are not finite")
 
-    def _diverged(self, what: str) -> TrainingError:
-        last = last_whole(self.folder) if self.saves else None
+    def _stop(self, what: str) -> NoReturn:
+        last = self._last()
         kept = f"{last} is the last good checkpoint" if last else "no checkpoint was kept"
-        return TrainingError(f"{what}: the training diverges; lower learning_rate={self.args.learning_rate}; {kept}")
+        raise TrainingError(f"{what}: the training diverges; lower learning_rate={self.args.learning_rate}; {kept}")
 
     def create_optimizer(self, model: torch.nn.Module | None = None) -> torch.optim.Optimizer:
         """Make the library's optimizer; where the head has its own rate, each of its groups is cut in two.
@@ -375,33 +349,33 @@ class RankingTrainer(Trainer):
         if is_new and self.head_learning_rate is not None:
             named = (self.model if model is None else model).named_parameters()
             head = {id(parameter) for name, parameter in named if not name.startswith(BERT)}
-            bert, rest = [], []
-            for group in optimizer.param_groups:
-                bert.append({**group, "params": [p for p in group["params"] if id(p) not in head]})
-                own = [p for p in group["params"] if id(p) in head]
-                rest.append({**group, "params": own, "lr": self.head_learning_rate})
-            optimizer.param_groups[:] = [group for group in bert + rest if group["params"]]
+            groups = []
+            for is_head in (False, True):
+                for group in optimizer.param_groups:
+                    own = [parameter for parameter in group["params"] if (id(parameter) in head) is is_head]
+                    groups.append({**group, "params": own, **({"lr": self.head_learning_rate} if is_head else {})})
+            optimizer.param_groups[:] = [group for group in groups if group["params"]]
         return optimizer
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
-        """Measure on dev, and write the measures into the log.
-
-        Raises:
-            OptionError: there is no ``dev``.
-        """
-        if self.dev is None:
-            raise OptionError("trainer: evaluate needs dev: what is measured")
+        """Measure on dev, and write the measures into the log."""
+        assert self.dev is not None  # without it the constructor refuses ``eval_strategy``
         measures = self.dev.measure(self.model, self.builder)
         self.log(measures)
         self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, measures)
         return measures
 
-    def save_model(self, output_dir: str | Path | None = None, _internal_call: bool = False) -> None:
-        """Write the model, as ``save_pretrained`` where it has that, else its weights alone, as safetensors.
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        """Keep a line of the log, and write the loss, or the measures on dev, as one line of text."""
+        super().log(logs, start_time)
+        shown = {name.removeprefix("eval_"): logs[name] for name in logs if name == "loss" or name[:5] == "eval_"}
+        if shown and self.is_world_process_zero():
+            what = ", ".join(f"{name} {float(value):.3f}" for name, value in shown.items())
+            with logging_redirect_tqdm():
+                logger.info("step %d of %d: %s", self.state.global_step, self.state.max_steps, what)
 
-        Raises:
-            TrainingError: its weights are not finite.
-        """
+    def save_model(self, output_dir: str | Path | None = None, _internal_call: bool = False) -> None:
+        """Write the model, if its weights are finite: by ``save_pretrained``, or the weights alone as safetensors."""
         folder = Path(output_dir or self.folder)
         self._check_weights()
         if processes.is_first():
@@ -415,28 +389,8 @@ class RankingTrainer(Trainer):
         processes.wait()  # the others write beside it
 
 
-class LogLines(TrainerCallback):
-    """Writes each line of the training log as one line of text, where the library prints a dict."""
-
-    def on_log(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,
-        logs: dict[str, Any] | None = None,
-        **options: Any,
-    ) -> None:
-        """Write the step with the loss, or with the measures on dev."""
-        logs = logs or {}
-        shown = {name.removeprefix("eval_"): logs[name] for name in logs if name == "loss" or name[:5] == "eval_"}
-        if shown and state.is_world_process_zero:
-            what = ", ".join(f"{name} {float(value):.3f}" for name, value in shown.items())
-            with logging_redirect_tqdm():
-                logger.info("step %d of %d: %s", state.global_step, state.max_steps, what)
-
-
-class QuietProgress(ProgressCallback):
-    """The progress bar without the printed dicts."""
+class Bar(ProgressCallback):
+    """The library's progress bar, without the dicts that it prints."""
 
     def on_log(self, *_: Any, **__: Any) -> None:
         """Print nothing."""

@@ -27,32 +27,35 @@ def imported(name: str, *kinds: type, option: str = "") -> Callable[..., Any]:
         OptionError: no such module or class, or one of another kind.
     """
     module, _, attribute = name.removesuffix(BACKBONE).rpartition(".")
-    typed = f"{option}{name}"
+    typed, found, why = f"{option}{name}", None, ""
     if not module:
-        raise OptionError(f"{typed}: a class is named with its module, my_module.{name}")
-    try:
-        there = module_named(module)
-    except OptionError as error:
-        raise OptionError(f"{typed}: {error}") from error
-    kind = getattr(there, attribute, None)
+        why = f"a class is named with its module, my_module.{name}"
+    else:
+        there = _module(module, typed)
+        kind = getattr(there, attribute, None)
+        found = getattr(kind, BACKBONE[1:], None) if name.endswith(BACKBONE) else kind
+        if kind is None:
+            why = _missing(there, module, attribute)
+        elif kinds and not (isinstance(kind, type) and issubclass(kind, kinds)):
+            why = f"{attribute} is no subclass of {' or '.join(map(name_of, kinds))}"
+        elif not callable(found):
+            why = f"it is no class, but of the type {type(found).__name__}"
+    if why or not callable(found):
+        raise OptionError(f"{typed}: {why}")
+    return found
+
+
+def _missing(there: ModuleType, module: str, attribute: str) -> str:
+    """Return why a module has no such class: another module of this name was found first, perhaps."""
     own = Path(*module.split(".")).with_suffix(".py")
     known = getattr(there, "__file__", None) or "a part of Python"
-    if kind is None and own.exists() and own.resolve() != Path(known).resolve():
-        raise OptionError(f"{typed}: another module is called {module}, too ({known}): give {own} another name")
-    if kind is None:
-        classes = [item for item, value in vars(there).items() if isinstance(value, type)]
-        raise OptionError(f"{typed}: {module} has no {attribute}; {suggestion(attribute, classes)}")
-    if kinds and not (isinstance(kind, type) and issubclass(kind, kinds)):
-        raise OptionError(f"{typed}: {attribute} is no subclass of {' or '.join(map(name_of, kinds))}")
-    if name.endswith(BACKBONE):
-        kind = getattr(kind, BACKBONE[1:], None)
-    if not callable(kind):
-        raise OptionError(f"{typed} is no class, but of the type {type(kind).__name__}")
-    made: Callable[..., Any] = kind
-    return made
+    if own.exists() and own.resolve() != Path(known).resolve():
+        return f"another module is called {module}, too ({known}): give {own} another name"
+    classes = [item for item, value in vars(there).items() if isinstance(value, type)]
+    return f"{module} has no {attribute}; {suggestion(attribute, classes)}"
 
 
-def module_named(name: str) -> ModuleType:
+def _module(name: str, typed: str) -> ModuleType:
     """Import a module, whatever its file does.
 
     Raises:
@@ -60,12 +63,13 @@ def module_named(name: str) -> ModuleType:
     """
     try:
         return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        raise OptionError(f"{error}; is it in this folder, or installed?") from error
-    except (ImportError, SyntaxError) as error:  # they say where
-        raise OptionError(first_line(error)) from error
     except FROM_OUTSIDE:
         raise
     except BaseException as error:
-        at = raised_at(error, traceback.extract_tb(error.__traceback__)[-1].filename)
-        raise OptionError(f"importing {name!r} raises {type(error).__name__}: {first_line(error)}{at}") from error
+        why = first_line(error)
+        if isinstance(error, ModuleNotFoundError):
+            why = f"{why}; is it in this folder, or installed?"
+        elif not isinstance(error, ImportError | SyntaxError):  # those say where
+            at = raised_at(error, traceback.extract_tb(error.__traceback__)[-1].filename)
+            why = f"importing {name!r} raises {type(error).__name__}: {why}{at}"
+        raise OptionError(f"{typed}: {why}") from error

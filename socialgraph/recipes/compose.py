@@ -57,7 +57,7 @@ def compose_recipe(
     from omegaconf.errors import OmegaConfBaseException
 
     if name not in (known := recipes(config_dir)):
-        raise OptionError(f"no recipe is called {name!r}; {suggestion(name, known)}")
+        raise OptionError(f"no recipe is called {name!r}; {suggestion(str(name), known)}")
     own = [] if config_dir is None else [f"hydra.searchpath=[{quoted(f'file://{Path(config_dir).resolve()}')}]"]
     try:
         with _hydra():

@@ -10,7 +10,7 @@ from socialgraph.errors import OptionError
 def quoted(value: object) -> str:
     """Return a value as Hydra's command line takes it, whatever is in it; only a text is quoted."""
     if not isinstance(value, str):
-        return str(value)
+        return "null" if value is None else str(value)
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 

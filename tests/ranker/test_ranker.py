@@ -12,7 +12,7 @@ from transformers import BertConfig, BertForSequenceClassification
 
 from socialgraph import Ranker
 from socialgraph.data import Document, Split, TermStatistics, Tokens, load_folder
-from socialgraph.errors import InputError, OptionError
+from socialgraph.errors import InputError, OptionError, SocialgraphError
 from socialgraph.inspect import to_networkx
 from socialgraph.partition import EdgeCircles, NodeCircles, Partition
 from socialgraph.ranking import Dev, rerank
@@ -39,7 +39,7 @@ def ranker(tales, name="socialformer-edge", *overrides, **options) -> Ranker:
     return Ranker.from_recipe(name, *overrides, backbone=str(tales / "bert"), **SMALL, **options)
 
 
-@pytest.mark.parametrize("name", ["maxp", "socialformer-edge", "keyb-bm25", "longformer-global"])
+@pytest.mark.parametrize("name", ["maxp", "socialformer-edge"])
 def test_scores_are_those_of_rerank(tales, collection, name):
     candidates = {query: dict.fromkeys(collection.documents, 0.0) for query in collection["test"].queries}
     typed = [f"model.backbone={tales / 'bert'}", *(f"{key}={value}" for key, value in SMALL.items())]
@@ -66,24 +66,13 @@ def test_texts_come_as_strings_dicts_documents_or_by_id(tales):
     assert one.rank("w1 w2", documents) == ranked
     assert one.rank("w1 w2", TEXTS, top_k=2) == ranked[:2]
     assert one.rank("w1 w2", []) == []
-    for amount in (0, -1, 1.5, "2"):
-        with pytest.raises(OptionError, match="top_k must be at least 1"):
-            one.rank("w1 w2", TEXTS, top_k=amount)
-    for wrong in ("one text", 7, [7], [{"title": "no text"}]):
-        with pytest.raises(InputError, match="text"):
-            one.rank("w1 w2", wrong)
 
 
-def test_a_text_has_one_score_at_every_place_and_in_every_call(tales):
+def test_nothing_is_left_of_other_texts_of_the_same_ids(tales):
     one = ranker(tales).count(TEXTS)
-    scores = dict(one.rank("w1 w2", TEXTS, batch_size=1))
-    assert dict(one.rank("w1 w2", [*reversed(TEXTS), TEXTS[0]], batch_size=1)) == {
-        **{len(TEXTS) - 1 - place: score for place, score in scores.items()}, len(TEXTS): scores[0]
-    }  # fmt: skip
-    # the same ids for other texts: nothing of the first call is left
     first = dict(one.rank("w1 w2", {"a": TEXTS[0], "b": TEXTS[1]}))
     second = dict(one.rank("w1 w2", {"a": TEXTS[1], "b": TEXTS[0]}))
-    assert first["a"] != second["a"]
+    assert first["a"] == pytest.approx(second["b"], abs=1e-6) != second["a"]
 
 
 def test_many_queries(tales):
@@ -92,9 +81,6 @@ def test_many_queries(tales):
     alone = {query: one.rank(query, TEXTS, batch_size=1) for query in queries}
     assert one.rank(queries, TEXTS, batch_size=1) == [alone[query] for query in queries]
     assert one.rank({"a": "w4"}, TEXTS, batch_size=1) == {"a": alone["w4"]}
-    for wrong in ([7], 7, None):
-        with pytest.raises(InputError, match="a query is a string"):
-            one.rank(wrong, TEXTS)
 
 
 def test_predict_scores_pairs_in_their_order(tales):
@@ -135,16 +121,45 @@ def test_ids_come_back_as_they_were_given(tales):
             one.rank(query, texts)
 
 
-@pytest.mark.parametrize("pairs", [["a", "b", "c"], [("a", "b", "c")], ["ab"], "ab", [1, 2], [("w1", 5)], [(5, "w1")]])
-def test_what_are_no_pairs_is_refused(tales, pairs):
-    with pytest.raises(InputError, match=r"predict takes pairs, \[\(query, text\), ...\]|a text is|a query is"):
-        ranker(tales, "maxp").predict(pairs)
+PAIRS = r"predict takes pairs, \[\(query, text\), ...\], got "
+MISTAKES = {
+    "top_k must be a whole number of at least 1 or None, got '2'": lambda one, _: one.rank("w1", TEXTS, top_k="2"),
+    r"\(batch_size\) must be a whole number of at least 1": lambda one, _: one.rank("w1", TEXTS, batch_size="5"),
+    f"{PAIRS}'a' among them": lambda one, _: one.predict(["a", "b", "c"]),
+    f"{PAIRS}'None' among them": lambda one, _: one.predict(None),
+    "a text is a string": lambda one, _: one.predict([("w1", 5)]),
+    "a query is a string": lambda one, _: one.predict([(5, "w1")]),
+    "texts must be a list": lambda one, _: one.rank("w1", 7),
+    "a string, or a dict with 'text'": lambda one, _: one.rank("w1", [{"title": "no text"}]),
+    "several are a list or a dict, got NoneType": lambda one, _: one.rank(None, TEXTS),
+    "device 'cuda:99' cannot be used here": lambda one, _: one.to("cuda:99"),
+    "groups \\(size\\) must be a whole number of at least 1": lambda one, tales: one.fit(tales, groups="2"),
+    "learning_rate must be a number from 0 to": lambda one, tales: one.fit(tales, learning_rate="high"),
+    "trainer: no_such is not supported": lambda one, tales: one.fit(tales, report_to="no_such"),
+    "output_dir is called folder here": lambda one, tales: one.fit(tales, output_dir="here"),
+    "workers=10000000 hand their batches over": lambda one, tales: one.fit(tales, dataloader_num_workers=10_000_000),
+    r"dev must be a Dev, such as Dev\(.*\), got Split": lambda one, tales: one.fit(tales, dev=tales["dev"]),
+    "save_steps: nothing is kept without a folder": lambda one, tales: one.fit(tales, save_steps=10),
+    "depth must be a whole number of at least 1": lambda one, tales: one.evaluate(tales, depth="5"),
+    "has no split 'tests'": lambda one, tales: one.evaluate(tales, "tests"),
+    "a cutoff must be at least 1": lambda one, tales: one.evaluate(tales, "test", ["P@0"]),
+    "expected a Collection, such as load_folder": lambda one, _: one.fit([("w1", "w2")]),
+    "is a folder: give the path of a file": lambda one, _: one.explain("w1", "w1 w2").save("."),
+    "no recipe is called 5;": lambda *_: Ranker.from_recipe(5),
+    r"no recipe is called 'maxq'; did you mean maxp\?": lambda *_: Ranker.from_recipe("maxq"),
+    "bm25 is a first stage and has no model": lambda *_: Ranker.from_recipe("bm25"),
+    "recipe maxp has no friend circles": lambda *_: Ranker.from_recipe("maxp", partition="node"),
+    "a partition is a name, or a class or an object": lambda *_: Ranker.from_recipe("socialformer", partition=5),
+    "seed must be a whole number of at least 0, got None": lambda *_: Ranker.from_recipe("maxp", seed=None),
+    "sparsty": lambda *_: Ranker.from_recipe("socialformer", "edges.sparsty=0.9"),
+}  # fmt: skip
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="it has one")
-def test_a_device_that_is_not_there_is_told_in_one_line(tales):
-    with pytest.raises(OptionError, match=r"^device 'cuda' cannot be used here \([^\n]*\)$"):
-        ranker(tales, "maxp").to("cuda")
+@pytest.mark.parametrize("told", MISTAKES)
+def test_a_mistake_ends_in_one_line(tales, collection, told):
+    with pytest.raises(SocialgraphError, match=told) as error:
+        MISTAKES[told](ranker(tales, "maxp"), collection)
+    assert "\n" not in str(error.value)
 
 
 def test_a_saved_ranker_may_be_called_as_the_reader_is(tales, tmp_path, monkeypatch):
@@ -161,36 +176,10 @@ def test_a_copy_scores_alike(tales, collection):
         assert again.rank("w1 w2", collection) == ranked
 
 
-def test_what_is_no_collection_is_refused(tales, collection):
-    one = ranker(tales)
-    for do in (lambda: one.fit([("w1", "w2")]), lambda: one.evaluate({}, "test")):
-        with pytest.raises(InputError, match="expected a Collection, such as load_folder"):
-            do()
-    with pytest.raises(OptionError, match="output_dir is called folder here"):
-        one.fit(collection, output_dir="here")
-    with pytest.raises(OptionError, match=r"dev must be a Dev, such as Dev\(collection\['dev'\]\), got Split"):
-        one.fit(collection, dev=collection["dev"])
-
-
-def test_options_that_cannot_be_are_refused(tales):
-    with pytest.raises(OptionError, match=r"no recipe is called 'maxq'; did you mean maxp\?"):
-        Ranker.from_recipe("maxq")
-    with pytest.raises(OptionError, match=r"bm25 is a first stage and has no model: use socialgraph.ranking.BM25"):
-        Ranker.from_recipe("bm25")
-    with pytest.raises(OptionError, match="recipe maxp has no friend circles"):
-        ranker(tales, "maxp", partition="node")
-    with pytest.raises(OptionError, match="sparsty"):
-        ranker(tales, "socialformer", "edges.sparsty=0.9")
-    for name in ("maxp", "longformer"):  # without edges; read along them as a whole
-        with pytest.raises(OptionError, match=r"draws no friends, so NodeCircles\(.*\) has nobody to gather"):
-            ranker(tales, name).explain("w1 w2", TEXTS[0], beside="node")
-
-
-def test_the_name_is_that_of_its_circles(tales):
-    assert ranker(tales, "socialformer-edge").recipe["name"] == "Socialformer-edge"
-    assert ranker(tales, "socialformer-edge", partition="node").recipe["name"] == "Socialformer-node"
-    assert ranker(tales, "socialformer-node", "partition=random").recipe["name"] == "Socialformer-random"
-    assert ranker(tales, "sentence-circles", partition=NodeCircles(4)).recipe["name"] == "Sentence-circles-node"
+@pytest.mark.parametrize("name", ["maxp", "longformer"])  # without edges; read along them as a whole
+def test_without_friends_there_are_no_circles_to_show(tales, name):
+    with pytest.raises(OptionError, match=r"draws no friends, so NodeCircles\(.*\) has nobody to gather"):
+        ranker(tales, name).explain("w1 w2", TEXTS[0], beside="node")
 
 
 class Odd(Partition):
@@ -203,6 +192,7 @@ class Odd(Partition):
 
 def test_a_partition_comes_by_name_as_a_class_or_as_an_object(tales):
     assert isinstance(ranker(tales, partition="node").parts.circles, NodeCircles)
+    assert ranker(tales, "socialformer-node", "partition=random").recipe["name"] == "Socialformer-random"
     assert ranker(tales, partition=NodeCircles).parts.circles.k == 16
     assert ranker(tales, "socialformer", partition="windows").parts.circles.size == 128
     mine = EdgeCircles(k=3, max_size=9)
@@ -235,8 +225,8 @@ def test_the_graph_goes_to_networkx_and_to_a_page(tales):
     assert network.number_of_edges() > 0
     page = one.explain("w1 w2", TEXTS[0])
     assert page.html.startswith("<!DOCTYPE html>") or "<html" in page.html
-    # without edges; without circles; circles joined; query and circle apart
-    read = {"maxp": '"together"', "longformer": '"together"', "keyb-bm25": "null", "colbert": '"apart"'}
+    # without edges; circles joined; query and circle apart
+    read = {"maxp": '"together"', "keyb-bm25": "null", "colbert": '"apart"'}
     for name, given in read.items():
         page = ranker(tales, name).explain("w1 w2", TEXTS[0])
         assert "w9" in page.html
@@ -255,8 +245,6 @@ def test_it_learns_and_says_so(tales, collection, tmp_path):
     assert "4 groups of a relevant document and 1 other, of" in card
     assert "`seed=3`" in card
     assert f"| RR@10 | {found.mean['RR@10']:.4f} |" in card
-    with pytest.raises(OptionError, match="size and negatives must be at least 1, got 0 and 7"):
-        one.fit(collection, groups=0)
     with pytest.raises(OptionError, match="Sentence-MaxP learns nothing"):
         ranker(tales, "sentence-maxp").fit(collection)
 
@@ -275,15 +263,12 @@ def test_it_is_measured_while_it_learns_and_the_best_is_kept(tales, collection, 
     assert not dev.has_candidates
     split = dev if own else Split({f"my-{q}": text for q, text in dev.queries.items()},
                                   {f"my-{q}": grades for q, grades in dev.qrels.items()})  # fmt: skip
-    before = tmp_path / "checkpoint-2" / "model.safetensors"
     options = {"per_device_train_batch_size": 1, "learning_rate": 1e-3}
     one.fit(collection, groups=4, negatives=1, dev=Dev(split, ["RR@10"]), folder=tmp_path, **options)
     assert one.history["training"]["steps"] == 4
     assert [set(candidates) for candidates in seen] == [set(split.queries)] * 4
-    best = load_file(before)
+    best = load_file(tmp_path / "checkpoint-2" / "model.safetensors")
     assert all(torch.equal(weight.cpu(), best[name]) for name, weight in one.model.state_dict().items())
-    last = load_file(tmp_path / "checkpoint-4" / "model.safetensors")
-    assert any(not torch.equal(weight, last[name]) for name, weight in best.items())
 
 
 def test_it_stands_where_a_cross_encoder_stood(tmp_path):

@@ -1,14 +1,18 @@
 """A training in a folder goes on after a kill, and in no other's; only candidates that are asked for are found."""
 
+from pathlib import Path
+
 import pytest
 import torch
 from commands import write_tales
 
 from socialgraph import Ranker
 from socialgraph.data import Collection, Document, Split, load_folder
-from socialgraph.errors import CheckpointError, InputError, OptionError
-from socialgraph.ranking import RankingTrainer
+from socialgraph.errors import CheckpointError, OptionError
+from socialgraph.ranker import training
+from socialgraph.ranker.training import stages, steps_taken, train_stages
 from socialgraph.ranking.checkpoints import whole_checkpoints
+from socialgraph.ranking.trainer import RankingTrainer
 
 SMALL = {"document_length": 60, "query_length": 8, "window": 16}
 OPTIONS = {"groups": 8, "negatives": 1, "per_device_train_batch_size": 1, "learning_rate": 1e-3}
@@ -57,24 +61,15 @@ def test_the_folder_of_another_training_is_refused(tales, collection, tmp_path):
     other = ranker(tmp_path / "other")
     other.model.embedding.word.weight.data *= 2  # another backbone
     texts = {**collection.documents, "w0": Document("w0", "w1 w2")}
-    split = collection["train"]
-    queries = Split({name: f"{text} w3" for name, text in split.queries.items()}, split.qrels, split.candidates)
     for one, asked in (
         (other, collection),
-        (ranker(tales, "parade-max"), collection),
         (ranker(tales, window=8), collection),
         (ranker(tales), Collection("other", texts, collection.splits)),
-        (ranker(tales), Collection("other", collection.documents, {**collection.splits, "train": queries})),
     ):
         before = {name: weight.clone() for name, weight in one.model.state_dict().items()}
-        with pytest.raises(CheckpointError, match="of another training: "):
+        with pytest.raises(CheckpointError, match="of other work: "):
             one.fit(asked, folder=training, **OPTIONS)
         assert all(torch.equal(weight, before[name]) for name, weight in one.model.state_dict().items())
-
-
-def test_options_that_would_do_nothing_are_refused(tales, collection):
-    with pytest.raises(OptionError, match="save_steps: nothing is kept without a folder; say folder=, too"):
-        ranker(tales).fit(collection, save_steps=10)
 
 
 def summed(scores, group, relevant):
@@ -99,27 +94,14 @@ def bare(collection):
     return Collection("bare", collection.documents, splits)
 
 
-@pytest.mark.parametrize("depth", [1, 3])
-def test_only_the_candidates_that_are_asked_for_are_found(tales, collection, depth, monkeypatch):
-    asked = []
+def test_only_the_candidates_that_are_asked_for_are_found(tales, collection, monkeypatch):
+    asked, depth = [], 3
     rerank = "socialgraph.ranking.rerank"
     monkeypatch.setattr(rerank, lambda *arguments, **_: asked.append(arguments[3]) or arguments[3])
     ranker(tales).evaluate(bare(collection), "test", depth=depth)
     (candidates,) = asked
     assert candidates.keys() <= collection["test"].queries.keys()
     assert max(map(len, candidates.values())) == depth
-
-
-def test_wrong_depths_splits_and_measures_end_before_anything_is_ranked(tales, collection, monkeypatch):
-    monkeypatch.setattr("socialgraph.ranking.rerank", None)
-    monkeypatch.setattr("socialgraph.ranking.retrieve_candidates", None)
-    one = ranker(tales)
-    with pytest.raises(OptionError, match="measure 'P@0': a cutoff must be at least 1"):
-        one.evaluate(bare(collection), "test", ["P@0"])
-    with pytest.raises(OptionError, match="depth must be 1 or more, a whole number, got 0"):
-        one.fit(collection, depth=0)
-    with pytest.raises(InputError, match="has no split 'tests'"):
-        one.evaluate(collection, "tests")
 
 
 def test_a_text_without_word_pieces_is_last(tales):
@@ -130,5 +112,37 @@ def test_a_text_without_word_pieces_is_last(tales):
     with pytest.warns(UserWarning, match="stand last"):
         empty, text = one.predict([("w1", ""), ("w1", "w40")])
     assert empty < text
-    with pytest.raises(OptionError, match=r"\(batch_size\) must be at least 1, a whole number, got '5'"):
-        one.rank("w1", texts, batch_size="5")
+
+
+def test_groups_are_divided_by_the_shares_and_no_stage_goes_without():
+    shares = {"passage": 2, "document": 1, "selection": 1}
+    assert dict(stages(shares, 8)) == {"passage": range(4), "document": range(4, 6), "selection": range(6, 8)}
+    assert list(stages(None, 8)) == [(None, range(8))]
+    for amount in range(1, 20):
+        parts = [list(part) for _, part in stages(shares, amount)]
+        assert all(parts)
+        assert sorted({group for part in parts for group in part}) == list(range(amount))
+    log = [{"stage": "passage", "step": 3}, {"stage": "passage", "step": 5}, {"stage": "document", "step": 2}, {}]
+    assert steps_taken(log) == 7
+
+
+class Anything:
+    """A model of one's own that enters whatever stage it is told to."""
+
+    def enter(self, stage):
+        self.stage = stage
+
+
+@pytest.mark.parametrize("stage", ["../evil", "/tmp/evil", "..", "student"])
+def test_checkpoints_of_a_stage_stay_in_the_folder_of_the_training(stage, monkeypatch):
+    places = []
+    monkeypatch.setattr(
+        training.ranking, "train", lambda model, builder, groups, folder, **_: places.append(folder) or []
+    )
+    recipe = {"stages": {stage: 1.0}, "training": {"loss": "listwise", "head_learning_rate": None, "arguments": {}}}
+    train_stages(Anything(), None, range(3), Path("folder"), recipe)
+    (place,) = places
+    assert place.parent == Path("folder")
+    assert ".." not in place.parts
+    with pytest.raises(OptionError, match=f"recipe.stages: object has no stages of training, got {stage!r}"):
+        train_stages(object(), None, range(3), Path("folder"), recipe)

@@ -1,7 +1,5 @@
 """A training that ends early goes on to the same weights; what is another's is refused and left alone."""
 
-import json
-import pickle
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -9,13 +7,12 @@ import pytest
 import torch
 from full_disk import files_no_larger_than
 from trained import losses_of, trained
-from training_task import Overlap, assert_same, task_for
+from training_task import Overlap, assert_same
 
 from socialgraph.data import Document, Split, Tokens
-from socialgraph.edges import SocialEdges, StaticDistance
-from socialgraph.errors import CheckpointError, OptionError, OutputError, TrainingError
-from socialgraph.nn import PARADE, Socialformer
-from socialgraph.ranking.checkpoints import MARKER, last_whole, whole_checkpoints
+from socialgraph.errors import CheckpointError, OutputError, TrainingError
+from socialgraph.nn import Socialformer
+from socialgraph.ranking.checkpoints import MARKER, whole_checkpoints
 from socialgraph.ranking.losses import listwise_cross_entropy
 
 
@@ -56,7 +53,6 @@ def named(loss):
 @pytest.mark.parametrize(
     ("last", "options"),
     [
-        (3, {}),
         (7, {"train_sampling_strategy": "random", "num_train_epochs": 3, "save_steps": 5}),  # in the midst of an epoch
         (7, {"gradient_accumulation_steps": 2, "num_train_epochs": 3, "save_steps": 1, "head_learning_rate": 1e-2}),
         (7, {"dataloader_num_workers": 2, "num_train_epochs": 2, "save_steps": 4}),  # between two epochs
@@ -84,21 +80,24 @@ def test_resume_begins_and_what_is_finished_stands(begin):
     assert_same(other, weights)
 
 
+def steps(folder):
+    """Return the steps of the whole checkpoints."""
+    return [int(path.name.removeprefix("checkpoint-")) for path in whole_checkpoints(folder)]
+
+
 def test_a_checkpoint_that_is_not_whole_is_not_believed(begin):
     weights, _ = begin()
     marker = begin.folder / "checkpoint-4" / MARKER
-    # as its writer leaves it that dies
-    marker.write_text(json.dumps({**json.loads(marker.read_text()), "whole": False}))
+    marker.write_text("")  # as its writer leaves it that dies
     (begin.folder / "checkpoint-4" / "model.safetensors").write_bytes(b"half")
-    with pytest.raises(CheckpointError, match="checkpoint-4: was not written to its end"):
-        begin(resume=begin.folder / "checkpoint-4")
-    assert last_whole(begin.folder).name == "checkpoint-2"
+    for there in ("checkpoint-4", "checkpoint-3"):
+        with pytest.raises(CheckpointError, match=rf"{there}: not whole \(its training.json: .*\); remove it"):
+            begin(resume=begin.folder / there)
+    assert steps(begin.folder) == [2]
     assert_same(begin(resume=True)[0], weights)
-    assert last_whole(begin.folder).name == "checkpoint-4"
-    with pytest.raises(CheckpointError, match=f"checkpoint-3/{MARKER}: damaged"):
-        begin(resume=begin.folder / "checkpoint-3")
+    assert steps(begin.folder) == [2, 4]
     marker.write_text("{")
-    with pytest.raises(CheckpointError, match=f"{MARKER}: damaged"):
+    with pytest.raises(CheckpointError, match="checkpoint-4: not whole"):
         begin(resume=True)
 
 
@@ -116,24 +115,18 @@ class Trap:
 def test_damage_is_told_in_one_line_and_no_code_of_a_checkpoint_runs(begin, tmp_path, file):
     begin()
     path = begin.folder / "checkpoint-2" / file
-    for content in (b"damaged", pickle.dumps(Trap(tmp_path / "caught"))):
+    torch.save(Trap(tmp_path / "caught"), path)
+    for content in (b"damaged", path.read_bytes()):
         path.write_bytes(content)
         with pytest.raises(CheckpointError, match="checkpoint-2: cannot be read") as error:
             begin(resume=begin.folder / "checkpoint-2")
         assert "\n" not in str(error.value)
         assert not (tmp_path / "caught").exists()
-    torch.save(Trap(tmp_path / "caught"), path)
-    with pytest.raises(CheckpointError, match="checkpoint-2: cannot be read"):
-        begin(resume=begin.folder / "checkpoint-2")
-    assert not (tmp_path / "caught").exists()
 
 
-def test_a_checkpoint_is_a_saved_model(begin):
-    weights, _ = begin()
-    assert_same(Socialformer.from_pretrained(begin.folder / "checkpoint-4").state_dict(), weights)
-
-
-def test_a_model_of_the_users_own_resumes(begin):
+def test_a_model_of_the_users_own_resumes_and_one_of_ours_is_saved_as_a_model(begin, tmp_path):
+    weights, _ = begin(tmp_path / "ours")
+    assert_same(Socialformer.from_pretrained(tmp_path / "ours" / "checkpoint-4").state_dict(), weights)
     options = {"learning_rate": 0.1, "loss": "hinge"}
     weights, losses = begin(model=Overlap(), **options)
     again, found = begin(model=Overlap(), resume=begin.folder / "checkpoint-2", **options)
@@ -141,50 +134,39 @@ def test_a_model_of_the_users_own_resumes(begin):
     assert found == losses
 
 
-@pytest.mark.parametrize(("limit", "kept"), [(1, [3, 4]), (2, [3, 4]), (3, [2, 3, 4]), (None, [1, 2, 3, 4])])
-def test_as_many_checkpoints_are_kept_as_asked_for(begin, limit, kept):
-    begin(save_total_limit=limit, save_steps=1)
-    assert [path.name for path in whole_checkpoints(begin.folder)] == [f"checkpoint-{step}" for step in kept]
-    assert {path.name for path in begin.folder.iterdir()} - {".lock"} == {f"checkpoint-{step}" for step in kept}
+def other_text(task):
+    builder = task[2]
+    builder.documents = {**builder.documents, "d7": Document("d7", "w1 w2")}
+    builder.tokens = Tokens(task[0])
+    return {}
+
+
+def other_query(task):
+    folder, split, builder = task
+    queries = {**split.queries, "q7": "w7 w9"}
+    return {"task": (folder, Split(queries, split.qrels, split.candidates), builder)}
 
 
 CHANGES = {
-    "groups in a step was 4, is 2": {"per_device_train_batch_size": 2},
-    "groups in a step was 4, is 8": {"gradient_accumulation_steps": 2},
-    "number of groups was 16, is 24": {"size": 24},
-    "groups was '": {"draw": 1},
-    "options.seed was 42, is 7": {"seed": 7},
-    "options.learning_rate was 0.002, is 0.1": {"learning_rate": 0.1},
-    "options.num_train_epochs was 1, is 2": {"num_train_epochs": 2},
-    "loss was 'listwise_cross_entropy', is 'ranknet'": {"loss": "ranknet"},
-    "head_learning_rate was None, is 0.1": {"head_learning_rate": 0.1},
+    "groups in a step was 4, is 8": lambda _: {"gradient_accumulation_steps": 2},
+    "number of groups was 16, is 24": lambda _: {"size": 24},
+    "groups was '": lambda _: {"draw": 1},
+    "options.seed was 42, is 7": lambda _: {"seed": 7},
+    "loss was 'listwise_cross_entropy', is 'ranknet'": lambda _: {"loss": "ranknet"},
+    "config.dropout was 0.1, is 0.5": lambda task: {"model": Socialformer.from_backbone(task[0], dropout=0.5)},
+    "weights was '": lambda task: {"model": Socialformer.from_backbone(task[0])},  # of another backbone, or seed
+    "texts was '": other_text,
+    "groups was '.*, is '": other_query,
 }
 
 
-def test_another_training_is_not_resumed(begin, task, tmp_path):
+@pytest.mark.parametrize("what", CHANGES)
+def test_another_training_is_not_resumed(begin, task, what):
     begin()
-    before = {path: path.stat().st_mtime_ns for path in begin.folder.rglob("*") if path.name != ".lock"}
-
-    def refused(what, **change):
-        with pytest.raises(CheckpointError, match=f"checkpoint-4: of another training: .*{what}"):
-            begin(resume=True, **change)
-        assert {path: path.stat().st_mtime_ns for path in before} == before
-
-    for what, change in CHANGES.items():
-        refused(what, **change)
-    folder, split, builder = task
-    refused("config.dropout was 0.1, is 0.5", model=Socialformer.from_backbone(folder, dropout=0.5))
-    refused("model was 'Socialformer', is 'PARADE'", model=PARADE.from_backbone(folder))
-    refused("weights was '", model=Socialformer.from_backbone(folder))  # of another backbone, or another seed
-    queries = {query: f"{text} w9" if query == "q7" else text for query, text in split.queries.items()}
-    refused("groups was '", task=(folder, Split(queries, split.qrels, split.candidates), builder))
-    _, other = task_for(folder)
-    other.documents = {**other.documents, "d7": Document("d7", "w1 w2")}
-    other.tokens = Tokens(folder)
-    refused("texts was '", task=(folder, split, other))
-    _, other = task_for(folder)
-    other.edges = SocialEdges([StaticDistance()])
-    refused("edges was 'SocialEdges", task=(folder, split, other))
+    before = {path: path.stat().st_mtime_ns for path in begin.folder.rglob("*")}
+    with pytest.raises(CheckpointError, match=f"checkpoint-4: of other work: .*{what}"):
+        begin(resume=True, **CHANGES[what](task))
+    assert {path: path.stat().st_mtime_ns for path in before} == before
 
 
 def test_what_is_not_ours_is_left_alone(begin):
@@ -197,18 +179,9 @@ def test_what_is_not_ours_is_left_alone(begin):
     assert notes.read_text() == "mine"
     notes.rename(begin.folder / ".tmpAbCdEf")
     notes.parent.rmdir()
-    begin(save_steps=1)
+    begin(save_steps=1, save_total_limit=1)  # two in any case: the older goes before the new one is whole
     names = {path.name for path in begin.folder.iterdir()}
-    assert names == {".lock", ".tmpAbCdEf", "checkpoint-3", "checkpoint-4"}
-
-
-def test_two_do_not_train_in_one_folder(begin):
-    def second(*what):
-        with pytest.raises(OutputError, match="another process trains there"):
-            begin()
-        return listwise_cross_entropy(*what)
-
-    begin(loss=second)
+    assert names == {".tmpAbCdEf", "checkpoint-3", "checkpoint-4"}
 
 
 def test_a_disk_that_fills_up_costs_what_was_not_kept(begin, tmp_path):
@@ -248,26 +221,14 @@ def diverging(step, what):
 
 
 @pytest.mark.parametrize(
-    ("what", "told"),
-    [("loss", "the loss of step 3 is nan"), ("gradient", "the loss of step 4 is nan")],
-)
-def test_a_training_that_diverges_stops_and_keeps_the_last_good_checkpoint(begin, what, told):
+    ("step", "what", "told"),
+    [(3, "loss", "the loss of step 3 is nan"), (3, "gradient", "the loss of step 4 is nan"),
+     (4, "gradient", "after step 4 the weights '.*' are not finite")],
+)  # fmt: skip
+def test_a_training_that_diverges_stops_and_keeps_the_last_good_checkpoint(begin, step, what, told):
     """After a gradient that is no number the weights are none."""
     with pytest.raises(TrainingError, match=rf"{told}: the training diverges; lower learning_rate=.*-2 is the last"):
-        begin(loss=diverging(3, what))
+        begin(loss=diverging(step, what))
     model = Socialformer.from_pretrained(begin.folder / "checkpoint-2")
     assert all(weight.isfinite().all() for weight in model.parameters())
-    assert [path.name for path in whole_checkpoints(begin.folder)] == ["checkpoint-2"]
-
-
-@pytest.mark.parametrize("keep", ["steps", "no"])
-def test_weights_that_are_no_numbers_are_not_kept(begin, keep):
-    with pytest.raises(TrainingError, match=r"after step 4 the weights '.*' are not finite: .*lower"):
-        begin(loss=diverging(4, "gradient"), save_strategy=keep)
-    assert [path.name for path in whole_checkpoints(begin.folder)] == ["checkpoint-2"] * (keep == "steps")
-
-
-@pytest.mark.parametrize("option", ["save_only_model", "push_to_hub"])
-def test_checkpoints_that_hold_nothing_to_go_on_from_are_not_offered(begin, option):
-    with pytest.raises(OptionError, match=f"trainer: {option} is not offered"):
-        begin(**{option: True})
+    assert steps(begin.folder) == [2]

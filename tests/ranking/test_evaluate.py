@@ -1,9 +1,6 @@
 import math
-import subprocess
-import warnings
 
 import children
-import ir_measures
 import numpy as np
 import pytest
 import scipy.stats
@@ -47,7 +44,7 @@ def random_case(seed):
     return qrels, run
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_measures_are_their_definitions(seed):
     qrels, run = random_case(seed)
     result = evaluate(qrels, run)
@@ -58,60 +55,41 @@ def test_measures_are_their_definitions(seed):
         assert result.mean[name] == pytest.approx(sum(expected.values()) / len(qrels))
 
 
-def test_scores_that_differ_only_in_64_bits_are_not_ties():
-    scores = {"a": 1.0, "b": 1.0 + 1e-12}
-    result = evaluate({"q": {"b": 1}}, {"q": scores}, ["RR@10", "nDCG@10"])
-    assert result.mean == {"RR@10": 1.0, "nDCG@10": 1.0}
-
-
 def test_queries_that_the_run_lacks_count_zero():
     qrels = {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"a": 1}}
     result = evaluate(qrels, {"q1": {"a": 1.0}, "q2": {}}, ["RR@10"])
     assert result.per_query["RR@10"] == {"q1": 1.0, "q2": 0.0, "q3": 0.0}
     assert result.mean["RR@10"] == pytest.approx(1 / 3)
     assert evaluate(qrels, {}).mean == dict.fromkeys(DEFAULT_MEASURES, 0.0)
-
-
-def test_other_measures_go_by_their_given_names():
-    result = evaluate({"q": {"a": 1, "b": 1}}, {"q": {"a": 2.0, "c": 1.0}}, ["AP", "R@1", "P@2"])
-    assert result.mean == {"AP": 0.5, "R@1": 0.5, "P@2": 0.5}
+    close = {"a": 1.0, "b": 1.0 + 1e-12}  # no tie, though trec_eval would see one
+    assert evaluate({"q": {"b": 1}}, {"q": close}, ["RR@10", "AP"]).mean == {"RR@10": 1.0, "AP": 1.0}
 
 
 def test_bad_input():
     with pytest.raises(InputError, match="without judgements"):
         evaluate({}, {"q": {"a": 1.0}})
-    for score in (math.nan, math.inf, -math.inf, None, "high", 10**400):
+    for score in (math.nan, -math.inf, None, "high", 10**400):
         with pytest.raises(InputError, match=r"the score of document 'a' for query 'q' is (nan|-?inf|None|high|10+)$"):
             evaluate({"q": {"a": 1}}, {"q": {"a": score}})
-    for grade in (1.5, None, "high", 1001, -1001, 2**31 - 1, -(2**31), 10**12, math.nan, math.inf):
+    for grade in (1.5, None, "high", 1001, -(2**31), math.nan):
         with pytest.raises(InputError, match="query 'q', document 'a': a grade must be a whole number from -1000 to"):
             evaluate({"q": {"a": grade}}, {"q": {"a": 1.0}})
-    for name in ("nDCG10", "Nonsense@5", "", "INST"):
-        with pytest.raises(OptionError):
-            evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, [name])
+    for document in ("a\0b", "\ud800"):
+        with pytest.raises(InputError, match="query 'q': an id holds a NUL, or half of a surrogate pair"):
+            evaluate({"q": {document: 1}}, {"q": {document: 1.0}})
 
 
-@pytest.mark.parametrize("name", ["P@0", "nDCG@0", "RR@0", "R@0", "AP@0", "Success@0", "Judged@0", "ERR@0"])
+@pytest.mark.parametrize("names", ["RR@10", [], [5], ["P"], ["nDCG10"], ["Nonsense@5"], [""], ["INST"]])
+def test_measures_are_a_list_of_names_that_can_be_computed(names):
+    with pytest.raises(OptionError, match="measure"):
+        parse_measures(names)
+
+
+@pytest.mark.parametrize("name", ["P@0", "nDCG@0", "Judged@0"])
 def test_a_cutoff_of_0_is_refused_where_the_process_would_end(name):
     """In a process that lives: trec_eval's assertions end it."""
-    for function in (parse_measures, lambda names: evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, names)):
-        with pytest.raises(OptionError, match=f"measure '{name}': a cutoff must be at least 1"):
-            function(["RR@10", name])
-
-
-def test_measures_are_a_list_of_names():
-    for names in ("RR@10", [], [5], ["P"]):
-        with pytest.raises(OptionError, match="measure"):
-            parse_measures(names)
-
-
-def test_a_program_that_fails_is_one_line(monkeypatch):
-    def fails(*_):
-        raise subprocess.CalledProcessError(25, ["perl"])
-
-    monkeypatch.setattr(ir_measures, "iter_calc", fails)
-    with pytest.raises(OptionError, match=r"RR@10, ERR@20 cannot be computed here \(Command .*perl"):
-        evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, ["RR@10", "ERR@20"])
+    with pytest.raises(OptionError, match=f"measure '{name}': a cutoff must be at least 1"):
+        evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, ["RR@10", name])
 
 
 ALL_NEGATIVE = """
@@ -131,40 +109,14 @@ def test_grades_below_zero_alone_do_not_kill_the_process(tmp_path):
     assert done.returncode == 0, done.stderr[-500:]
 
 
-def test_the_highest_grade_takes_no_memory_and_counts():
-    qrels = {"q": {"a": 1000, "b": 1, "c": -1000}}
-    found = evaluate(qrels, {"q": {"b": 2.0, "a": 1.0, "c": 0.0}}, ["nDCG@10", "RR@10"])
+def test_high_grades_and_other_kinds_of_whole_numbers_count():
+    found = evaluate({"q": {"a": 1000, "b": "1", "c": np.int64(-1000)}}, {"q": {"b": 2.0, "a": 1.0}}, ["nDCG@10"])
     ideal = 1000 + 1 / math.log2(3)
     assert found.per_query["nDCG@10"]["q"] == pytest.approx((1 + 1000 / math.log2(3)) / ideal)
-    assert found.mean["RR@10"] == 1.0
-
-
-def test_grades_of_other_kinds_of_whole_numbers_are_the_same():
-    run = {"q": {"a": 1.0, "b": 2.0}}
-    expected = evaluate({"q": {"a": 2, "b": 0}}, run)
-    assert evaluate({"q": {"a": np.int64(2), "b": False}}, run) == expected
-    assert evaluate({"q": {"a": 2.0, "b": "0"}}, run) == expected
 
 
 def values(numbers):
     return {f"q{n}": float(number) for n, number in enumerate(numbers)}
-
-
-def test_t_test_is_the_formula():
-    draw = np.random.default_rng(0)
-    x, y = draw.random(40), draw.random(40) + 0.1
-    test = paired_t_test(values(x), dict(reversed(values(y).items())))
-    d = x - y
-    t = d.mean() / (d.std(ddof=1) / math.sqrt(40))
-    assert test.difference == pytest.approx(d.mean())
-    assert test.statistic == pytest.approx(t)
-    assert test.p_value == pytest.approx(2 * scipy.stats.t.sf(abs(t), 39))
-    assert test.queries == 40
-    assert test.error == pytest.approx(d.std(ddof=1) / math.sqrt(40))
-    wide = scipy.stats.t.ppf(0.975, 39) * d.std(ddof=1) / math.sqrt(40)
-    assert test.interval == pytest.approx((d.mean() - wide, d.mean() + wide))
-    assert test.significant(0.99)
-    assert not test.significant(1e-9)
 
 
 @pytest.mark.filterwarnings("error")
@@ -175,26 +127,26 @@ def test_t_test_without_variance_is_clear():
     better = paired_t_test(values([1, 2, 3]), values([0, 1, 2]))
     assert (better.difference, better.statistic, better.p_value) == (1.0, math.inf, 0.0)
     assert paired_t_test(values([0, 1]), values([1, 2])).statistic == -math.inf
-
-
-def test_the_t_test_of_clusters_is_the_formula():
-    draw = np.random.default_rng(1)
-    d, cluster = draw.random(40) - 0.4, draw.integers(7, size=40)
-    test = paired_t_test(values(d), values(np.zeros(40)), {f"q{n}": f"c{c}" for n, c in enumerate(cluster)})
-    sums = np.array([(d - d.mean())[cluster == c].sum() for c in range(7)])
-    error = math.sqrt(7 / 6 * (sums**2).sum()) / 40
-    wide = scipy.stats.t.ppf(0.975, 6) * error
-    assert test.error == pytest.approx(error)
-    assert test.interval == pytest.approx((d.mean() - wide, d.mean() + wide))
-    assert test.p_value == pytest.approx(2 * scipy.stats.t.sf(abs(d.mean() / error), 6))
-
-
-def test_clusters_may_not_vary_where_their_queries_do():
-    clusters = {"q0": "x", "q1": "x", "q2": "y", "q3": "y"}
+    clusters = {"q0": "x", "q1": "x", "q2": "y", "q3": "y"}  # whose sums may not vary where their queries do
     same = paired_t_test(values([1, 0, 0.5, 0.5]), values([0.5] * 4), clusters)
     assert (same.difference, same.statistic, same.p_value, same.interval) == (0.0, 0.0, 1.0, (0.0, 0.0))
-    better = paired_t_test(values([1.5, 0.5, 1, 1]), values([0.5] * 4), clusters)
-    assert (better.difference, better.statistic, better.p_value, better.interval) == (0.5, math.inf, 0.0, (0.5, 0.5))
+
+
+@pytest.mark.parametrize("clusters", [7, None])
+def test_the_t_test_is_the_formula(clusters):
+    draw = np.random.default_rng(1)
+    d = draw.random(40) - 0.4
+    group = np.arange(40) if clusters is None else draw.integers(clusters, size=40)
+    names = None if clusters is None else {f"q{n}": f"c{c}" for n, c in enumerate(group)}
+    test = paired_t_test(values(d), dict(reversed(values(np.zeros(40)).items())), names)
+    sums = np.array([(d - d.mean())[group == c].sum() for c in np.unique(group)])
+    error = math.sqrt(len(sums) / (len(sums) - 1) * (sums**2).sum()) / 40
+    wide = scipy.stats.t.ppf(0.975, len(sums) - 1) * error
+    assert (test.queries, test.difference) == (40, pytest.approx(d.mean()))
+    assert test.error == pytest.approx(error)
+    assert test.statistic == pytest.approx(d.mean() / error)
+    assert test.interval == pytest.approx((d.mean() - wide, d.mean() + wide))
+    assert test.p_value == pytest.approx(2 * scipy.stats.t.sf(abs(d.mean() / error), len(sums) - 1))
 
 
 def test_t_test_refuses_what_cannot_be_paired():
@@ -209,12 +161,7 @@ def test_holm_by_hand():
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.6, 0.4]) == pytest.approx([0.8, 0.8])
     assert holm([0.7, 0.6]) == [1.0, 1.0]
-    assert holm([0.02, 0.02]) == pytest.approx([0.04, 0.04])
-    assert holm([0.03]) == [0.03]
     assert holm([]) == []
-
-
-def test_holm_refuses_what_is_no_p_value():
     with pytest.raises(OptionError, match="from 0 to 1"):
         holm([0.5, float("nan")])
 
@@ -228,9 +175,7 @@ def test_a_document_with_the_querys_id_is_passed_over_as_in_beir():
     with pytest.warns(UserWarning, match="3 queries find a document of their own id"):
         found = evaluate(qrels, run, ["RR@10"], ignore_identical_ids=True)
     assert found.per_query["RR@10"] == {"argument-1": 1.0, "7": 1.0, "same": 0.0}
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        found = evaluate(qrels, run, ["RR@10"], ignore_identical_ids=False)
+    found = evaluate(qrels, run, ["RR@10"], ignore_identical_ids=False)
     assert found.per_query["RR@10"] == {"argument-1": 0.5, "7": 0.5, "same": 1.0}
 
 

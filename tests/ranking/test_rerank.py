@@ -1,17 +1,15 @@
 """Re-ranking: complete, ordered, independent of batches."""
 
-import multiprocessing
 import warnings
 
 import pytest
 import torch
-from children import fresh
 from tales import builder_of, random_texts
 
 from socialgraph.data import Cache, Tokens
 from socialgraph.edges import DynamicCentrality, DynamicDistance, SocialEdges, StaticCentrality, StaticDistance
 from socialgraph.errors import CheckpointError, InputError, OptionError, TooLargeError
-from socialgraph.nn import ColBERT, MaxP, Socialformer
+from socialgraph.nn import MaxP, Socialformer
 from socialgraph.partition import NodeCircles, Windows
 from socialgraph.ranking import rerank
 from socialgraph.ranking.journal import read_journal
@@ -58,23 +56,6 @@ def test_workers_change_no_score(ranker, tiny_bert, tmp_path):
         assert stored[query_id] == pytest.approx(alone[query_id], abs=1e-5)
 
 
-def _forking(answer, *arguments, **options):
-    multiprocessing.set_start_method("fork", force=True)  # the default on Linux, but not in the tests
-    answer.put(rerank(*arguments, **options))
-
-
-@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="nothing forks here")
-@pytest.mark.filterwarnings("ignore:1 documents have no word piece")
-def test_workers_that_are_forks_change_no_score(ranker):
-    options = {"token_budget": 150, "progress": False}
-    answer = fresh().SimpleQueue()
-    process = fresh().Process(target=_forking, args=(answer, *ranker), kwargs={**options, "workers": 2})
-    process.start()
-    forked = answer.get()
-    process.join()
-    assert forked == rerank(*ranker, **options)
-
-
 @pytest.mark.filterwarnings("ignore:1 documents have no word piece")
 def test_a_query_without_word_pieces_keeps_its_order(ranker):
     model, builder, queries, candidates = ranker
@@ -85,7 +66,7 @@ def test_a_query_without_word_pieces_keeps_its_order(ranker):
     assert set(run) == {"q0", "q1", "q2"}
 
 
-@pytest.mark.parametrize("kind", [MaxP, ColBERT, Socialformer])
+@pytest.mark.parametrize("kind", [MaxP, Socialformer])
 @pytest.mark.filterwarnings("ignore:2 documents have no word piece")
 def test_a_text_without_word_pieces_is_last_whatever_the_model_says_of_it(tiny_bert, kind):
     """A model's score of nothing is that of its biases, and may be above that of a text."""
@@ -140,9 +121,9 @@ def test_bad_candidates_and_budgets(ranker):
     with pytest.raises(InputError, match=r"re-ranking: candidate 'd99' of query 'q1' is not in the corpus"):
         rerank(model, builder, queries, {"q1": {"d99": 1.0}}, progress=False)
     for budget in (0, "5", 1.5):
-        with pytest.raises(OptionError, match=r"token_budget \(batch_size\) must be at least 1, a whole number, got"):
+        with pytest.raises(OptionError, match=r"token_budget \(batch_size\) must be .*at least 1, got"):
             rerank(model, builder, queries, {}, token_budget=budget)
-    with pytest.raises(OptionError, match="workers must be a whole number and not negative"):
+    with pytest.raises(OptionError, match="workers must be at least 0"):
         rerank(model, builder, queries, {}, workers=-1)
     assert rerank(model, builder, queries, {"unknown": {"d99": 1.0}}, progress=False) == {}
 

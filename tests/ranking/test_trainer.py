@@ -3,15 +3,15 @@
 import pytest
 import torch
 from trained import losses_of, trained
-from training_task import OPTIONS, Overlap, assert_same
+from training_task import OPTIONS, Overlap
 from transformers import TrainingArguments
 
 from socialgraph.data import Cache, GroupCollator, Split, TrainingGroups
 from socialgraph.edges import DynamicCentrality, SocialEdges, StaticDistance
 from socialgraph.errors import InputError, OptionError, TooLargeError
 from socialgraph.nn import Socialformer
-from socialgraph.ranking import RankingTrainer, rerank, train
-from socialgraph.recipes.stages import enter
+from socialgraph.ranking import rerank, train
+from socialgraph.ranking.trainer import RankingTrainer
 
 
 def test_training_learns_the_task(task, tmp_path):
@@ -52,22 +52,6 @@ def test_workers_change_no_loss(task, tmp_path):
     assert logs[1] == pytest.approx(logs[0], abs=1e-5)
 
 
-def test_training_again_and_in_workers_repeats_to_the_last_bit(task, tmp_path):
-    start = Socialformer.from_backbone(task[0]).state_dict()
-    weights, logs = [], []
-    for workers in (0, 0, 2):
-        model = Socialformer.from_backbone(task[0])
-        model.load_state_dict(start)
-        options = {"num_train_epochs": 2, "dataloader_num_workers": workers}
-        _, log = trained(task, tmp_path, model, negatives=3, **options)
-        logs.append([(line["loss"], line["grad_norm"]) for line in log if "loss" in line])
-        weights.append(model.state_dict())
-    assert len(logs[0]) == 8
-    assert logs[0] == logs[1] == logs[2]
-    for other in weights[1:]:
-        assert_same(weights[0], other)
-
-
 class Seen(TrainingGroups):
     """Remembers which groups were asked for."""
 
@@ -87,7 +71,7 @@ def test_groups_come_in_their_order_or_shuffled_by_the_seed(task, tmp_path):
         groups = Seen(split, 12, negatives=1)
         options = {**OPTIONS, "num_train_epochs": 2, **options}
         train(Socialformer.from_backbone(folder), builder, groups, tmp_path, **options)
-        orders.append(groups.asked[-24:])  # before, each query is looked at
+        orders.append(groups.asked)  # nothing is drawn before
     assert orders[0] == [*range(12)] * 2
     first, second = orders[1][:12], orders[1][12:]
     assert sorted(first) == sorted(second) == [*range(12)]
@@ -103,23 +87,7 @@ def step(task, folder, model, **options):
     return moved, log[0]
 
 
-def test_head_and_bert_go_at_their_own_rates(task, tmp_path):
-    moved = {}
-    for rate in (None, 0.1):
-        torch.manual_seed(0)
-        model = Socialformer.from_backbone(task[0], dropout=0.0)
-        moved[rate], log = step(task, tmp_path, model, learning_rate=0.01, head_learning_rate=rate)
-        assert log["learning_rate"] == 0.01
-    heads = 0
-    for name, way in moved[None].items():
-        head = not name.startswith(("embedding.", "layers."))
-        heads += head and bool(way.any())
-        torch.testing.assert_close(moved[0.1][name], way * (10 if head else 1), atol=2e-6, rtol=1e-3, msg=name)
-    assert heads
-    assert moved[None]["layers.0.query.weight"].any()
-
-
-def test_schedule_and_weight_decay_hold_for_both_rates(task, tmp_path):
+def test_head_and_bert_have_their_own_rates_and_one_schedule_and_weight_decay(task, tmp_path):
     model = Socialformer.from_backbone(task[0])
     arguments = TrainingArguments(str(tmp_path), weight_decay=0.1, learning_rate=1e-3, warmup_steps=4, use_cpu=True)
     groups, collator = TrainingGroups(task[1], 8), GroupCollator(task[2])
@@ -140,17 +108,6 @@ def test_schedule_and_weight_decay_hold_for_both_rates(task, tmp_path):
     assert not found
 
 
-@pytest.mark.parametrize("frozen", ["bert", "head"])
-def test_frozen_parameters_stay(task, tmp_path, frozen):
-    model = Socialformer.from_backbone(task[0])
-    for name, parameter in model.named_parameters():
-        parameter.requires_grad_(name.startswith(("embedding.", "layers.")) == (frozen == "head"))
-    moved, _ = step(task, tmp_path, model, head_learning_rate=1e-2)
-    went = {name for name, way in moved.items() if way.any()}
-    assert went
-    assert all(name.startswith(("embedding.", "layers.")) == (frozen == "head") for name in went)
-
-
 def test_a_loss_by_name_or_function_is_the_one_that_is_lowered(task, tmp_path):
     values = {}
     losses = {"listwise": "listwise", "binary": "binary", "own": lambda scores, *_: 0 * scores.sum() + 7}
@@ -160,17 +117,12 @@ def test_a_loss_by_name_or_function_is_the_one_that_is_lowered(task, tmp_path):
         values[name] = step(task, tmp_path, model, loss=loss)[1]["loss"]
     # scores near 0: of four documents log 4, of one log 2
     assert values == pytest.approx({"listwise": 1.386, "binary": 0.693, "own": 7}, abs=0.1)
-    with pytest.raises(OptionError, match="head_learning_rate must be 0 or more"):
-        step(task, tmp_path, model, head_learning_rate=-1.0)
 
 
 def test_a_module_that_only_scores_is_trained(task, tmp_path):
-    model = Overlap()
-    moved, log = step(task, tmp_path, model, loss="hinge", learning_rate=0.1)
+    moved, log = step(task, tmp_path, Overlap(), loss="hinge", learning_rate=0.1)
     assert log["loss"] == pytest.approx(1.0)
     assert moved["weight"] > 0
-    with pytest.raises(OptionError, match=r"recipe\.stages: Overlap has no stages of training, got 'late'"):
-        enter(model, "late")
 
 
 class TwoStages(Socialformer):
@@ -196,16 +148,12 @@ def test_what_is_trained_is_the_stage_that_a_model_is_in(task, tmp_path):
     assert {name for name, way in moved.items() if way.any()} == {"score.bias"}
 
 
-def test_a_training_learns_whatever_the_caller_has_switched_off(task, tmp_path):
-    weights = []
-    for context in (torch.no_grad(), torch.inference_mode(), torch.enable_grad()):
-        torch.manual_seed(0)
-        model = Socialformer.from_backbone(task[0])
-        with context:
-            trained(task, tmp_path, model)
-        weights.append(model.state_dict())
-    assert_same(weights[0], weights[2])
-    assert_same(weights[1], weights[2])
+@pytest.mark.parametrize("context", [torch.no_grad, torch.inference_mode])
+def test_a_training_learns_whatever_the_caller_has_switched_off(task, tmp_path, context):
+    model = Socialformer.from_backbone(task[0])
+    with context():
+        moved, _ = step(task, tmp_path, model)
+    assert moved["layers.0.query.weight"].any()
 
 
 def test_queries_without_word_pieces_are_left_out_and_counted(task, tmp_path, caplog):
@@ -242,6 +190,11 @@ def test_out_of_memory_says_what_to_lower(task, tmp_path):
         ({"report_to": "no_such_logger"}, "trainer: no_such_logger is not supported"),
         ({"output_dir": "here"}, "trainer: output_dir is called folder here"),
         ({"learning_speed": 1}, "trainer: .*learning_speed"),
+        ({"save_only_model": True}, "trainer: save_only_model is not offered"),
+        ({"head_learning_rate": -1.0}, "head_learning_rate must be a number from 0 to .*, got -1.0"),
+        ({"learning_rate": "high"}, "learning_rate must be a number from 0 to"),
+        ({"dataloader_num_workers": -1}, "workers must be at least 0, got -1"),
+        ({"dataloader_num_workers": 10_000_000}, "workers=10000000 hand their batches over in /dev/shm"),
         ({"loss": "no_such_module.loss"}, "loss no_such_module.loss: No module named 'no_such_module'; is the module"),
     ],
 )

@@ -57,7 +57,7 @@ def life(bert, run):
 
 def half_written(run):
     """Return the checkpoints that are being written, or were when the process died."""
-    return {path.parent for path in run.glob(f"*/*/{MARKER}") if '"whole": false' in path.read_text()}
+    return {path.parent for path in run.glob(f"*/*/{MARKER}") if not path.read_text()}
 
 
 def kill_training(folder, kills, chance):

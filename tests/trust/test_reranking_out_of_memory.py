@@ -16,12 +16,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # where it is called as a pr
 from conftest import write_tiny_bert
 from tales import builder_of, random_texts
 
-from socialgraph.data import GraphBuilder
-from socialgraph.edges import SocialEdges, StaticDistance
 from socialgraph.errors import SocialgraphError
-from socialgraph.nn import Socialformer
-from socialgraph.nn.colbert import ColBERT
-from socialgraph.partition import NodeCircles, Windows
+from socialgraph.nn import ColBERT
+from socialgraph.partition import Windows
 from socialgraph.ranking import rerank
 
 MEGABYTE = 1 << 20
@@ -62,22 +59,12 @@ def program(folder):
     builder = ranker(folder)
     queries, candidates = {"q": "w1 w2 w3"}, {"q": dict.fromkeys(sorted(builder.documents)[:40], 1.0)}
     options = {"progress": False}
-    colbert, former = ColBERT.from_backbone(str(folder)), Socialformer.from_backbone(str(folder))
-    found = {}
+    colbert = ColBERT.from_backbone(str(folder))
 
-    def social():  # everything drawn, so that the graph is what does not fit
-        edges = SocialEdges([StaticDistance()], sparsity=0.3)
-        parts = (builder.documents, builder.tokens, builder.statistics, edges, NodeCircles(k=2), Windows(100))
-        graphs = GraphBuilder(*parts, keep_edges=True)
-        some = {"q": dict.fromkeys(sorted(builder.documents)[:24], 1.0)}
-        return lambda budget: rerank(former, graphs, queries, some, budget, **options)
+    def work(budget):
+        return rerank(colbert, builder, queries, candidates, budget, **options)
 
-    works = {
-        "rerank": (24, lambda budget: rerank(colbert, builder, queries, candidates, budget, **options)),
-        "graphs": (24, social()),
-    }
-    for name, (room, work) in works.items():
-        found[name] = [work(1000), *in_little_memory(room, lambda work=work: work(10**9))]
+    found = {"smaller": [work(1000), *in_little_memory(24, lambda: work(10**9))]}
     huge = {"q": {"d01": 1.0, "huge": 1.0}}
     found["huge"] = in_little_memory(24, lambda: rerank(colbert, builder, queries, huge, **options))
     print(json.dumps(found))
@@ -95,9 +82,8 @@ def outcome(tmp_path_factory):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.mark.parametrize("work", ["rerank", "graphs"])
-def test_smaller_batches_have_the_same_scores(outcome, work):
-    enough, little, warned = outcome[work]
+def test_smaller_batches_have_the_same_scores(outcome):
+    enough, little, warned = outcome["smaller"]
     assert warned[0].startswith(f"out of memory on a batch of {len(enough['q'])} documents: token_budget=")
     assert little["q"] == pytest.approx(enough["q"], abs=1e-5)
 

