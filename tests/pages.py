@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch_geometric.data import Batch
 
-from socialgraph.data import compose, document_graph
+from socialgraph.data import document_graph
+from socialgraph.data.circles import compose
 from socialgraph.data.graph import connect, gather, weigh
 from socialgraph.edges import DynamicDistance, SocialEdges, StaticCentrality, StaticDistance, draw_key
 from socialgraph.partition import EdgeCircles, Windows

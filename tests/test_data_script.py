@@ -48,7 +48,7 @@ def test_built_from_a_copy_and_found(tmp_path, monkeypatch):
     source = write_covidqa(tmp_path / "COVID-QA")
     refused = data("covidqa", "--source", source, SOCIALGRAPH_CACHE=str(tmp_path))
     assert refused.returncode == 1
-    assert "the files are not those of https://github.com/deepset-ai/COVID-QA at commit fb2eb5e" in refused.stderr
+    assert "covidqa: the files did not come out as they should; take an unpacked copy of https://git" in refused.stderr
     done = data("covidqa", "--source", source, "--unchecked", SOCIALGRAPH_CACHE=str(tmp_path))
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "collections" / "covidqa"
@@ -63,7 +63,7 @@ def test_built_from_a_copy_and_found(tmp_path, monkeypatch):
 def test_what_is_typed_wrong_is_one_line():
     unknown = data("wikipedia")
     assert unknown.returncode == 2
-    assert unknown.stderr.splitlines()[-1].startswith("error: there is no collection 'wikipedia' to build; there are: ")
+    assert unknown.stderr.splitlines()[-1].startswith("error: the collection must be one of wtq, ")
     assert data("wtq", "covidqa", "--source", ".").stderr.endswith("error: --source is the copy of one collection\n")
 
 

@@ -2,18 +2,15 @@
 
 from socialgraph.data.builder import GraphBuilder
 from socialgraph.data.cache import Cache
-from socialgraph.data.circles import compose
 from socialgraph.data.collection import Collection, Document, Split
 from socialgraph.data.folder import load_folder
 from socialgraph.data.graph import DocumentGraph, document_graph
-from socialgraph.data.groups import Group, GroupCollator, TrainingGroups
+from socialgraph.data.groups import TrainingGroups
 from socialgraph.data.hub import load_hub
 from socialgraph.data.irds import load_irds
 from socialgraph.data.msmarco import load_msmarco
-from socialgraph.data.pair_counts import PairCounts
-from socialgraph.data.passage_bm25 import PassageBM25
-from socialgraph.data.passage_sample import PassageSample
 from socialgraph.data.pydocs import load_pydocs
+from socialgraph.data.relevance import PassageBM25, PassageSample
 from socialgraph.data.statistics import TermStatistics
 from socialgraph.data.tokens import Tokens
 from socialgraph.data.trec import read_qrels, read_run, write_qrels, write_run
@@ -24,16 +21,12 @@ __all__ = [
     "Document",
     "DocumentGraph",
     "GraphBuilder",
-    "Group",
-    "GroupCollator",
-    "PairCounts",
     "PassageBM25",
     "PassageSample",
     "Split",
     "TermStatistics",
     "Tokens",
     "TrainingGroups",
-    "compose",
     "document_graph",
     "load_folder",
     "load_hub",

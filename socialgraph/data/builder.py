@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -18,7 +19,7 @@ from socialgraph.data.graph import DocumentGraph, connect, document_graph, gathe
 from socialgraph.data.statistics import TermStatistics
 from socialgraph.data.tokens import Tokens
 from socialgraph.data.weights import cached_weights
-from socialgraph.edges import Centrality, EdgeSampler, SocialEdges, SparseEdges, draw_key
+from socialgraph.edges import Centrality, EdgeSampler, SocialEdges, SocialGraph, SparseEdges, draw_key
 from socialgraph.errors import InputError, OptionError, blaming, is_user_defined
 from socialgraph.partition import Partition
 
@@ -71,16 +72,16 @@ class GraphBuilder:
         first_stage: Callable[[str, str], float] | None = None,
         check: bool = True,
     ) -> None:
-        if joint and (edges is None or any(x is not None for x in (circles, passages, relevance))):
+        has_circles = circles is not None or passages is not None
+        if joint:
+            fits = edges is not None and not has_circles and relevance is None
+        else:
+            fits = has_circles and (edges is not None or (circles is None and not keep_edges))
+        if not fits:
             raise OptionError(
-                "a joint graph is read along its edges: it needs edges, no circles, passages or relevance"
+                "a graph needs circles, passages or both, and edges where there are circles or keep_edges; a joint one "
+                "needs edges and no circles, passages or relevance"
             )
-        if not joint and circles is None and passages is None:
-            raise OptionError("a graph needs circles, passages or both, got neither")
-        if circles is not None and edges is None:
-            raise OptionError("friend circles need edges, got none")
-        if keep_edges and edges is None:
-            raise OptionError("keep_edges needs edges to keep, got none")
         _refuse_shared_weights(torch.nn.ModuleDict() if edges is None else edges.patterns)
         self.documents = documents
         self.tokens = tokens
@@ -173,9 +174,14 @@ class GraphBuilder:
         """
         batch = self.weighed(batch)
         with self._exactly():
-            gathered = self._gatherer(batch)
+            graph = self._sampled(batch)
+            if self.keep_edges or self.joint:
+                graph = graph if isinstance(graph, tuple) else graph.edges()
+                connect(batch, *graph)
             if not self.joint:
-                passages, circles = (None if x is None else gathered(x) for x in (self.passages, self.circles))
+                passages, circles = (
+                    None if one is None else self._gather(one, graph, batch) for one in (self.passages, self.circles)
+                )
                 gather(batch, *side_by_side(batch.batch, passages, circles))
                 if self.relevance is not None:
                     rate(batch, self.relevance(batch, self.statistics))
@@ -194,10 +200,8 @@ class GraphBuilder:
             for pattern in self.edges.patterns.values() if self.edges is not None else ():
                 if isinstance(pattern, Centrality):
                     with blaming(pattern, "the batch"):
-                        weights = (
-                            cached_weights(pattern, batch, self.cache) if pattern.costly else pattern.weights(batch)
-                        )
-                    weigh(batch, pattern.name, weights)
+                        kept = cached_weights(pattern, batch, self.cache) if pattern.costly else pattern.weights(batch)
+                    weigh(batch, pattern.name, kept)
             if isinstance(self.edges, SparseEdges):
                 weigh(batch, "hub_mask", self.edges.hubs(batch))
         return batch
@@ -207,50 +211,37 @@ class GraphBuilder:
         with torch.inference_mode(False), torch.no_grad(), torch.autocast(self.device.type, enabled=False):
             yield
 
-    def _gatherer(self, batch: Batch) -> Callable[[Partition], tuple[Tensor, Tensor]]:
-        """Return what asks a partition for the circles of the batch, whose edges are kept on the way if they shall be.
-
-        Edges that nobody keeps are drawn as far as the partition asks for them.
-        """
-        sampled = self.edges.sampled(batch, self.check) if isinstance(self.edges, SocialEdges) else None
-        if sampled is not None and not self.keep_edges and not self.joint:
-            return lambda partition: self._answer(partition, batch, lambda: partition.from_sampled(sampled), {})
-        edge_index, edge_weight = batch.batch.new_empty(2, 0), None
-        if self.edges is not None:
-            edge_index, edge_weight = self._edges(batch) if sampled is None else sampled.edges()
-            if self.keep_edges or self.joint:
-                connect(batch, edge_index, edge_weight)
-        given = edge_index, batch.batch, batch.num_graphs, edge_weight
-        tensors = {"edge_index": edge_index, "edge_weight": edge_weight}
-        return lambda partition: self._answer(partition, batch, lambda: partition.gathered(*given, batch), tensors)
-
-    def _edges(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Return the edges of a sampler that draws all of them."""
-        assert self.edges is not None
+    def _sampled(self, batch: Batch) -> SocialGraph | tuple[Tensor, Tensor]:
+        """Return the graph of a batch, whose edges are drawn as far as somebody asks for them; or all its edges."""
+        if isinstance(self.edges, SocialEdges):
+            return self.edges.sampled(batch, self.check)
+        if self.edges is None:
+            return batch.batch.new_empty(2, 0), batch.batch.new_empty(0, dtype=torch.float32)
         if self.check and is_user_defined(self.edges):
             return check_edges(self.edges, batch, batch.batch, undirected=not self.joint)
         edges: tuple[Tensor, Tensor] = self.edges(batch)
         return edges
 
-    def _answer(
-        self, partition: Partition, batch: Batch, gather: Callable[[], tuple[Tensor, Tensor]],
-        edges: Mapping[str, Tensor | None],
-    ) -> tuple[Tensor, Tensor]:  # fmt: skip
-        """Return what a partition answers, which must not change what it is given."""
+    def _gather(
+        self, partition: Partition, graph: SocialGraph | tuple[Tensor, Tensor], batch: Batch
+    ) -> tuple[Tensor, Tensor]:
+        """Return what a partition answers; a user's own must not change what it is given."""
+        given = batch.to_dict() if partition.sees_graph else {"batch": batch.batch}
+        if isinstance(graph, tuple):
+            edge_index, edge_weight = graph
+            given |= {"edge_index": edge_index, "edge_weight": edge_weight}
+            ask = partial(partition.gathered, edge_index, batch.batch, batch.num_graphs, edge_weight, batch)
+        else:
+            ask = partial(partition.from_sampled, graph)
         if not self.check or not is_user_defined(partition):
-            return gather()
-        given = {**edges, **(batch.to_dict() if partition.sees_graph else {"batch": batch.batch})}
-        return check_circles(partition, gather, batch.batch, given, batch)
+            return ask()
+        return check_circles(partition, ask, batch.batch, given, batch)
 
 
 def _refuse_shared_weights(patterns: torch.nn.ModuleDict) -> None:
-    """Refuse two patterns that keep weights of nodes under one name: both would take those of the second one.
-
-    Raises:
-        OptionError: names both.
-    """
+    """Refuse two patterns that keep weights of nodes under one name: both would take those of the second one."""
     keeper: dict[str, str] = {}
     for name, pattern in patterns.items():
         if isinstance(pattern, Centrality) and keeper.setdefault(pattern.name, name) != name:
-            told = f"patterns {keeper[pattern.name]} and {name} keep their weights in a graph as {pattern.name!r}, both"
-            raise OptionError(f"{told}; derive a class of another name for one of them")
+            message = f"patterns {keeper[pattern.name]} and {name} keep their weights in a graph as {pattern.name!r}"
+            raise OptionError(f"{message}, both; derive a class of another name for one of them")

@@ -127,10 +127,10 @@ class Cache:
         except (OSError, sqlite3.Error) as error:
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
             if isinstance(error, OSError) or code in _CLOSED:
-                told = "free the disk or set SOCIALGRAPH_CACHE to another folder"
-                raise OutputError(f"{self.path}: cannot be written ({error}); {told}") from error
-            told = "socialgraph cache --clear makes it anew"
-            raise InputError(f"{self.path}: damaged ({error}); {told}") from error
+                message = "free the disk or set SOCIALGRAPH_CACHE to another folder"
+                raise OutputError(f"{self.path}: cannot be written ({error}); {message}") from error
+            message = "socialgraph cache --clear makes it anew"
+            raise InputError(f"{self.path}: damaged ({error}); {message}") from error
 
     def __len__(self) -> int:
         with self._file() as file:
@@ -173,9 +173,8 @@ def _make_room(file: sqlite3.Connection, most: int) -> None:
 
 
 def _used(file: sqlite3.Connection) -> int:
-    size, all_pages, free = (
-        file.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_size", "page_count", "freelist_count")
-    )
+    names = ("page_size", "page_count", "freelist_count")
+    size, all_pages, free = (file.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
     return int(size * (all_pages - free))
 
 

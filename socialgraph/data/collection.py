@@ -7,7 +7,7 @@ import json
 import math
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, ValuesView
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar, cast
@@ -69,23 +69,12 @@ class StoredDocuments(Mapping[str, Document]):
         """Every document, by one pass instead of one look-up each."""
         return _StreamedValues(self)
 
-    def items(self) -> ItemsView[str, Document]:
-        """Every (id, document), by one pass instead of one look-up each."""
-        return _StreamedItems(self)
-
 
 class _StreamedValues(ValuesView[Document]):
     _mapping: StoredDocuments
 
     def __iter__(self) -> Iterator[Document]:
         return self._mapping.stream()
-
-
-class _StreamedItems(ItemsView[str, Document]):
-    _mapping: StoredDocuments
-
-    def __iter__(self) -> Iterator[tuple[str, Document]]:
-        return ((document.doc_id, document) for document in self._mapping.stream())
 
 
 def identity(documents: Mapping[str, Document]) -> str:
@@ -183,23 +172,25 @@ class Collection:
         self.name = name
         self.documents = documents
         self.ignore_identical_ids = ignore_identical_ids
-        self.splits = {part: self._bound(part, split) for part, split in splits.items()}
+        self.splits = {part: self._bind(part, split) for part, split in splits.items()}
 
-    def _bound(self, name: str, split: Split) -> Split:
+    def _bind(self, name: str, split: Split) -> Split:
         """Return a split with this collection's documents, to which the rules above were applied."""
         if split.documents is self.documents:
             return split
         where = f"collection {self.name}, split {name}"
         knows = not isinstance(self.documents, StoredDocuments) or self.documents.knows_ids
-        qrels = _existing_judgements(split.qrels, self.documents, where) if knows else split.qrels
-        candidates = split._candidates
-        if candidates is not None and self.ignore_identical_ids is not False:
-            by_id = bool(self.ignore_identical_ids)
-            others = partial(_without_identical, split.queries, qrels, self.documents, by_id, where)
-            candidates = partial(_read, candidates, others) if callable(candidates) else others(candidates)
-        bound = Split(split.queries, qrels, candidates)
+        bound = Split(split.queries, _existing_judgements(split.qrels, self.documents, where) if knows else split.qrels)
         bound.documents = self.documents
+        candidates = split._candidates
+        if callable(candidates):
+            bound._candidates = partial(self._read, name, bound, candidates)
+        elif candidates is not None:
+            bound._candidates = self._without_identical(name, bound, candidates)
         return bound
+
+    def _read(self, name: str, split: Split, candidates: Callable[[], Run]) -> Run:
+        return self._without_identical(name, split, candidates())
 
     def with_splits(self, splits: Mapping[str, Split]) -> Collection:
         """Return a copy with other splits. The documents are shared."""
@@ -226,11 +217,21 @@ class Collection:
         return self.with_splits(self.splits | {split: self[split].with_candidates(run)})
 
     def without_identical(self, split: str, run: Run) -> Run:
-        """Return candidates of a split without those that are the query itself; warn of such."""
+        """Return a run for a split's queries without documents that are the query itself, see above; warn of such."""
+        return self._without_identical(split, self[split], run)
+
+    def _without_identical(self, name: str, split: Split, run: Run) -> Run:
         if self.ignore_identical_ids is False:
             return run
-        where, by_id = f"collection {self.name}, split {split}", bool(self.ignore_identical_ids)
-        return _without_identical(self[split].queries, self[split].qrels, self.documents, by_id, where, run)
+        own = {one for one in split.queries if one in run.get(one, ()) and split.qrels.get(one, {}).get(one, 0) < 1}
+        if not self.ignore_identical_ids:
+            texts = self.documents
+            own = {one for one in own if not one.isdecimal() or _is_text_of(split.queries[one], texts[one])}
+        if not own:
+            return run
+        message = "queries are documents themselves, no candidates of their own unless ignore_identical_ids=False"
+        warn_of(f"collection {self.name}, split {name}", sorted(own), message)
+        return run | {query: {one: score for one, score in run[query].items() if one != query} for query in own}
 
     def first_stage_score(self, query_id: str, document_id: str) -> float:
         """Return the score that a document has among a query's candidates; NaN where it is none of them.
@@ -251,21 +252,7 @@ class Collection:
         Training candidates should hold none of them: a model that meets them as negatives learns that what is
         asked for in the test is never relevant.
         """
-        held_out: set[str] = set()
-        for name, split in self.splits.items():
-            if name != "train":
-                held_out |= relevant_documents(split.qrels)
-        return frozenset(held_out)
-
-    def check(self) -> None:
-        """Read all candidates and make sure that every one of them is a document of the corpus.
-
-        Raises:
-            InputError: Names the split, the first missing pair in reading order, and how many there are.
-        """
-        for name, split in self.splits.items():
-            if split.candidates is not None:
-                check_candidates(split.candidates, self.documents, f"collection {self.name}, split {name}")
+        return frozenset().union(*(_relevant(one.qrels) for name, one in self.splits.items() if name != "train"))
 
     def __repr__(self) -> str:
         in_memory = isinstance(self.documents, dict)  # a store on disk may have to be built to be counted
@@ -279,37 +266,9 @@ def _existing_judgements(qrels: Qrels, documents: Mapping[str, Document], where:
     unknown = [doc_id for grades in qrels.values() for doc_id in grades if doc_id not in documents]
     if not unknown:
         return qrels
-    warnings.warn(
-        f"{where}: {len(unknown)} judgements are on documents that the corpus lacks and are left out: "
-        f"{first_ids(unknown)}",
-        stacklevel=4,
-    )
+    warn_of(where, unknown, "judgements are on documents that the corpus lacks and are left out")
     known = {query_id: {one: grade for one, grade in of.items() if one in documents} for query_id, of in qrels.items()}
     return {query_id: grades for query_id, grades in known.items() if grades}
-
-
-def _read(candidates: Callable[[], Run], others: Callable[[Run], Run]) -> Run:
-    return others(candidates())
-
-
-def _without_identical(
-    queries: Queries, qrels: Qrels, documents: Mapping[str, Document], by_id: bool, where: str, run: Run
-) -> Run:
-    """Return candidates without a query's own document; warn of such."""
-    own = {one for one in queries if one in run.get(one, ()) and qrels.get(one, {}).get(one, 0) < 1}
-    if not by_id:
-        own = {one for one in own if not one.isdecimal() or _is_text_of(queries[one], documents[one])}
-    if not own:
-        return run
-    warnings.warn(
-        f"{where}: {len(own)} queries are documents themselves, of the same id, and no candidates of their own: "
-        f"{first_ids(sorted(own))}; ignore_identical_ids=False keeps them",
-        stacklevel=4,
-    )
-    return {
-        query_id: {one: score for one, score in scores.items() if one != query_id or query_id not in own}
-        for query_id, scores in run.items()
-    }
 
 
 def _is_text_of(query: str, document: Document) -> bool:
@@ -318,7 +277,7 @@ def _is_text_of(query: str, document: Document) -> bool:
     return asked in texts or (asked in texts[-1] and 2 * len(asked) >= len(texts[-1]))
 
 
-def relevant_documents(qrels: Qrels) -> set[str]:
+def _relevant(qrels: Qrels) -> set[str]:
     """Return ids of the documents with a grade of 1 or more for any query."""
     return {doc_id for grades in qrels.values() for doc_id, grade in grades.items() if grade >= 1}
 
@@ -350,7 +309,7 @@ def judge(qrels: Qrels, query_id: str, doc_id: str, value: object, where: str) -
         raise InputError(f"{where}: document {doc_id!r} is judged twice for query {query_id!r}: {before} and {grade}")
 
 
-def check_scores(run: Run, where: str) -> None:
+def check_scores(run: Mapping[str, Mapping[str, float]], where: str) -> None:
     """Raise an InputError that begins with `where` if a score is no finite number: such have no order."""
     for query_id, scores in run.items():
         for doc_id, score in scores.items():
@@ -371,26 +330,16 @@ def check_queries(queries: Queries, run: Run, where: str) -> None:
     without = [query_id for query_id in queries if not run.get(query_id)]
     if without and len(without) == len(queries):
         raise InputError(f"{where}: none of the {len(queries)} queries has a candidate, so there is nothing to rank")
-    if without:
-        warnings.warn(
-            f"{where}: {len(without)} of {len(queries)} queries have no candidates and count 0 in every measure: "
-            f"{first_ids(without)}",
-            stacklevel=3,
-        )
+    warn_of(where, without, f"of {len(queries)} queries have no candidates and count 0 in every measure")
 
 
 def check_candidates(run: Run, documents: Mapping[str, Document], where: str) -> None:
     """Raise an InputError that begins with `where` if `run` names a document that `documents` lacks."""
-    named = {doc_id for scores in run.values() for doc_id in scores}
-    missing = {doc_id for doc_id in named if doc_id not in documents}
-    if not missing:
-        return
-    pairs = [(query_id, doc_id) for query_id in run for doc_id in run[query_id] if doc_id in missing]
-    query_id, doc_id = pairs[0]
-    raise InputError(
-        f"{where}: candidate {doc_id!r} of query {query_id!r} is not in the corpus "
-        f"({len(pairs):,} such candidates, {len(missing):,} documents)"
-    )
+    missing = {doc_id for doc_id in {one for scores in run.values() for one in scores} if doc_id not in documents}
+    for query_id, scores in run.items():
+        if lost := [doc_id for doc_id in scores if doc_id in missing]:
+            message = f"it lacks {len(missing):,} documents that are candidates"
+            raise InputError(f"{where}: candidate {lost[0]!r} of query {query_id!r} is not in the corpus ({message})")
 
 
 def ranked(scores: Mapping[str, float]) -> list[str]:
@@ -405,6 +354,12 @@ def first_ids(ids: Iterable[str], count: int = 3) -> str:
     """Return the first ids for a message: `q1, q7, q9, ...`, long ones cut."""
     listed = list(ids)
     return ", ".join(shown(one[:80]) or "''" for one in listed[:count]) + (", ..." if len(listed) > count else "")
+
+
+def warn_of(where: str, ids: Sequence[str], message: str) -> None:
+    """Warn where there are some, with a count and the first ids: `wtq: 4 queries are empty: q1, q7, q9, ...`."""
+    if ids:
+        warnings.warn(f"{where}: {len(ids)} {message}: {first_ids(ids)}", stacklevel=4)
 
 
 def hash_fraction(text: str) -> float:
@@ -441,31 +396,29 @@ def hash_split(ids: Iterable[str], shares: Sequence[float]) -> dict[str, list[st
     return parts
 
 
-def divided(split: Split, shares: Sequence[float]) -> dict[str, Split]:
+def divide(split: Split, shares: Sequence[float]) -> dict[str, Split]:
     """Divide a split into `train`, `dev` and `test` by a hash of the query ids, see :func:`hash_split`.
 
     Queries without judgements are left out, and so are training candidates that are relevant to a query of dev or test.
     """
     parts = hash_split((query_id for query_id in split.queries if query_id in split.qrels), shares)
-    judged = {part: restricted(ids, split.qrels) for part, ids in parts.items()}
-    held_out = relevant_documents(judged["dev"] | judged["test"])
-    return {
-        part: Split(
-            restricted(ids, split.queries), judged[part],
-            partial(_of_part, split, ids, held_out if part == "train" else set()) if split.has_candidates else None,
-        )
-        for part, ids in parts.items()
-    }  # fmt: skip
+    held_out = _relevant(restrict([*parts["dev"], *parts["test"]], split.qrels))
+    splits = {}
+    for name, ids in parts.items():
+        read = partial(_of_part, split, ids, held_out if name == "train" else set())
+        judged = restrict(ids, split.qrels)
+        splits[name] = Split(restrict(ids, split.queries), judged, read if split.has_candidates else None)
+    return splits
 
 
 def _of_part(split: Split, query_ids: Iterable[str], held_out: set[str]) -> Run:
-    run = restricted(query_ids, split.candidates or {})
+    run = restrict(query_ids, split.candidates or {})
     if not held_out:
         return run
     rest = {one: {doc: score for doc, score in scores.items() if doc not in held_out} for one, scores in run.items()}
     return {query_id: scores for query_id, scores in rest.items() if scores}
 
 
-def restricted(queries: Iterable[str], table: Mapping[str, T]) -> dict[str, T]:
+def restrict(queries: Iterable[str], table: Mapping[str, T]) -> dict[str, T]:
     """Return the entries of `table` for these queries, in the order of the queries; others are left out."""
     return cast("dict[str, T]", {query_id: table[query_id] for query_id in queries if query_id in table})

@@ -1,9 +1,8 @@
-"""Where a question's answer stands in its document: ``evidence.tsv``, and which questions are clear: ``flags.tsv``."""
+"""Where a question's answer stands in its document: of a folder in ``evidence.tsv``, of pydocs in the docstrings."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -44,22 +43,24 @@ def read_evidence(folder: str | Path) -> dict[str, Evidence]:
         InputError: a line that is not so, or a query that comes twice; with file and line.
     """
     places: dict[str, Evidence] = {}
-    for where, columns in _rows(Path(folder), "evidence.tsv", ["qid", "doc_id", "start_tok", "end_tok"], heading=True):
-        start, end = _whole(columns[2], where), _whole(columns[3], where)
-        if end <= start:
-            raise InputError(f"{where}: the evidence must end after it starts, got {start} to {end}")
-        _once(columns[0], places, where)
-        places[columns[0]] = Evidence(columns[1], start, end)
+    file = find(Path(folder), "evidence.tsv")
+    for where, row in table(file, ["qid", "doc_id", "start_tok", "end_tok"], heading=True) if file is not None else ():
+        query_id, document_id, *ends = row
+        start, end = (int(one) if one.isascii() and one.isdigit() else -1 for one in ends)
+        if not (query_id and document_id and 0 <= start < end) or query_id in places:
+            expected = "a query that is new, a document, and two whole numbers, the second above the first"
+            raise InputError(f"{where}: expected {expected}, got {', '.join(row)[:80]!r}")
+        places[query_id] = Evidence(document_id, start, end)
     return places
 
 
 def evidence_of(name: str, collection: Collection, folder: str | Path) -> dict[str, Evidence]:
     """Return where the evidence of each question stands, in word pieces of the text: of pydocs, or of a folder."""
-    return pydocs_evidence(collection) if name == "pydocs" else read_evidence(folder)
+    return _pydocs_evidence(collection) if name == "pydocs" else read_evidence(folder)
 
 
 @lru_cache(maxsize=1)  # it takes seconds, and every run and table asks for it
-def pydocs_evidence(collection: Collection) -> dict[str, Evidence]:
+def _pydocs_evidence(collection: Collection) -> dict[str, Evidence]:
     """Return where each question's docstring stands in its module: query ids are the names that stand before it."""
     size, tokenizer = Tokens(COUNTED_BY).whole_length, load_tokenizer(COUNTED_BY)
     places: dict[str, Evidence] = {}
@@ -68,7 +69,7 @@ def pydocs_evidence(collection: Collection) -> dict[str, Evidence]:
         for query_id, grades in split.qrels.items():
             document_id = next(iter(grades))
             text = collection.documents[document_id].text
-            place = docstring(query_id, text)
+            place = _docstring(query_id, text)
             if place is not None:
                 if document_id not in starts:  # a module is split into word pieces once, not before each of its names
                     starts[document_id] = np.array([start for start, _ in _offsets(tokenizer, text)])
@@ -77,7 +78,7 @@ def pydocs_evidence(collection: Collection) -> dict[str, Evidence]:
     return places
 
 
-def docstring(name: str, text: str) -> tuple[int, int] | None:
+def _docstring(name: str, text: str) -> tuple[int, int] | None:
     """Return the characters of a module's documentation, from and to before, that tell of a name; None: none do."""
     match = re.search(rf"^{re.escape(name)}\n", text, re.MULTILINE)
     if match is None:
@@ -103,14 +104,11 @@ def evidence_nodes(
     Raises:
         InputError: see :func:`read_evidence`.
     """
-    if folder is None:
-        place = docstring(query_id, document.text)
-    else:
-        evidence = read_evidence(folder).get(query_id)
-        place = None
-        if evidence is not None and evidence.document_id == document.doc_id:
-            where = _offsets(load_tokenizer(COUNTED_BY), document.text)[evidence.start : evidence.end]
-            place = (where[0][0], where[-1][1]) if where else None
+    place = _docstring(query_id, document.text) if folder is None else None
+    evidence = read_evidence(folder).get(query_id) if folder is not None else None
+    if evidence is not None and evidence.document_id == document.doc_id:
+        where = _offsets(load_tokenizer(COUNTED_BY), document.text)[evidence.start : evidence.end]
+        place = (where[0][0], where[-1][1]) if where else None
     if place is None:
         return None
     before = len(document.full_text) - len(document.text)
@@ -122,28 +120,7 @@ def evidence_nodes(
 
 def _offsets(tokenizer: Any, text: str) -> list[tuple[int, int]]:
     """Return the characters of each word piece, from and to before."""
-    whole: list[tuple[int, int]] = tokenizer(
-        text.encode("utf-8", "replace").decode("utf-8"), add_special_tokens=False, verbose=False,
-        return_offsets_mapping=True,
-    )["offset_mapping"]  # fmt: skip
-    return whole
-
-
-def _rows(folder: Path, name: str, columns: list[str], heading: bool = False) -> Iterator[tuple[str, list[str]]]:
-    """Yield file:line and the columns of a table, packed or not; none where there is no such file."""
-    file = find(folder, name)
-    for where, row in table(file, columns, heading) if file is not None else ():
-        if not all(row):
-            raise InputError(f"{where}: a column of {', '.join(columns)} is empty")
-        yield where, row
-
-
-def _whole(text: str, where: str) -> int:
-    if not (text.isascii() and text.isdigit()):
-        raise InputError(f"{where}: expected a whole number of 0 or more, got {text[:40]!r}")
-    return int(text)
-
-
-def _once(query_id: str, known: Mapping[str, object], where: str) -> None:
-    if query_id in known:
-        raise InputError(f"{where}: query {query_id!r} comes twice")
+    clean = text.encode("utf-8", "replace").decode("utf-8")
+    whole = tokenizer(clean, add_special_tokens=False, verbose=False, return_offsets_mapping=True)
+    offsets: list[tuple[int, int]] = whole["offset_mapping"]
+    return offsets

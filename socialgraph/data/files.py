@@ -1,9 +1,8 @@
-"""Writing files so that a file is whole or it is not there; folders that one process writes at a time."""
+"""Writing files so that a file is whole or it is not there; where what can be made again is kept."""
 
 from __future__ import annotations
 
 import errno
-import glob
 import gzip
 import hashlib
 import io
@@ -12,16 +11,11 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 from safetensors import SafetensorError
-
-try:
-    import fcntl
-except ImportError:  # Windows, where nobody can remove a file that another process has open
-    fcntl = None  # type: ignore[assignment]
 
 from socialgraph.errors import OutputError
 
@@ -34,64 +28,46 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[A
     r"""Open `path` for writing so that it appears whole or not at all.
 
     The bytes go to a hidden file beside `path`, reach the disk (fsync), and then take the name of `path` in
-    one step (rename). If the block raises, the hidden file is removed and an older `path` stays as it was. What a
-    process that was killed has left of `path` is removed by the next who writes it. Missing folders are made.
+    one step (rename). If the block raises, the hidden file is removed and an older `path` stays as it was. Missing
+    folders are made. What a process that is killed leaves is hidden, and nobody reads it.
 
     Args:
-        path: The file to write. Text is UTF-8 with `\n` line ends on every platform.
+        path: The file to write. Text is UTF-8 with `\n` line ends on every platform, and packed where the name ends in
+            `.gz` (without a time: same text, same bytes).
         mode: `"w"` for text, `"wb"` for bytes.
 
     Raises:
         OutputError: The path is a folder, its folder is closed, or the disk is full. What was there before is still
             there.
     """
-    if mode not in ("w", "wb"):
-        raise ValueError(f"mode must be 'w' or 'wb', got {mode!r}")
     target = Path(path).expanduser()
     if target.is_dir():
         raise OutputError(f"{target} is a folder: give the path of a file in it")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        _remove_abandoned(target)
-        handle, name = _begin(target)
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     except OSError as error:
         raise _unwritable(target, error) from error
     beside = Path(name)
-    hold = os.dup(handle) if fcntl is not None else None  # until the file has its name
     try:
-        text = {"encoding": "utf-8", "newline": "\n"} if mode == "w" else {}
-        with os.fdopen(handle, mode, **text) as file:  # type: ignore[call-overload]
+        with ExitStack() as stack:
+            file: IO[Any] = stack.enter_context(os.fdopen(handle, "wb"))
+            if mode == "w" and target.suffix == ".gz":
+                packed = gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0)
+                file = stack.enter_context(packed)  # type: ignore[arg-type]
+            if mode == "w":
+                file = stack.enter_context(io.TextIOWrapper(file, encoding="utf-8", newline="\n"))
             yield file
-            file.flush()
-            os.fsync(file.fileno())
-        # mkstemp makes files that only their owner can read; a result should be as readable as any other
-        # file.
-        beside.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
+        sync(beside)
+        # mkstemp makes files that only their owner can read; a result should be as readable as any other file.
+        beside.chmod(target.stat().st_mode & 0o777 if target.exists() else _usual_mode())
         os.replace(beside, target)
     except BaseException as error:
         beside.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno in _FULL:
             raise _unwritable(target, error) from error
         raise
-    finally:
-        if hold is not None:
-            os.close(hold)
     sync(target.parent)
-
-
-@contextmanager
-def atomic_text(path: str | os.PathLike[str]) -> Iterator[IO[str]]:
-    """Open for writing text with :func:`atomic_write`, `.gz` through gzip (without a time: same text, same bytes)."""
-    if not str(path).endswith(".gz"):
-        with atomic_write(path) as file:
-            yield file
-        return
-    with (
-        atomic_write(path, "wb") as raw,
-        gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as packed,
-        io.TextIOWrapper(packed, encoding="utf-8", newline="\n") as file,
-    ):
-        yield file
 
 
 @contextmanager
@@ -119,7 +95,7 @@ def atomic_folder(path: str | os.PathLike[str], last: str = "") -> Iterator[Path
         yield beside
         for file in beside.rglob("*"):
             if file.is_file():
-                share(file)
+                file.chmod(_usual_mode())  # safetensors writes for its owner alone
                 sync(file)
         names = sorted((one.name for one in beside.iterdir()), key=lambda name: name == last)
         replaced = Path(tempfile.mkdtemp(dir=beside))
@@ -139,44 +115,15 @@ def atomic_folder(path: str | os.PathLike[str], last: str = "") -> Iterator[Path
     sync(target)
 
 
-def _begin(target: Path) -> tuple[int, str]:
-    """Open a new hidden file beside ``target`` and hold it, so that nobody takes it for abandoned."""
-    while True:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-        if fcntl is not None:
-            with suppress(OSError):  # a file system without locks
-                fcntl.flock(handle, fcntl.LOCK_EX)
-        if os.name != "posix" or os.fstat(handle).st_nlink:
-            return handle, name
-        os.close(handle)  # before it was held somebody found it, and removed it
-
-
-def _remove_abandoned(target: Path) -> None:
-    """Remove what processes that died in :func:`atomic_write` have left of a file.
-
-    Nobody needs to hold the folder: what another process is writing just now is held by that process, and stays.
-    """
-    for left in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
-        with suppress(OSError), open(left, "rb") as file:  # held, or gone meanwhile
-            if fcntl is not None:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            left.unlink()
-
-
 def _unwritable(path: Path, error: Exception) -> OutputError:
     reason = getattr(error, "strerror", None) or error
     return OutputError(f"{path}: cannot be written ({reason}); free the disk or choose another folder")
 
 
-def share(path: str | os.PathLike[str]) -> None:
-    """Let others read a file as they may read any new one; safetensors writes for its owner alone."""
-    os.chmod(path, 0o666 & ~_umask())
-
-
-def _umask() -> int:
+def _usual_mode() -> int:
     mask = os.umask(0)  # the only portable way to ask is to set it
     os.umask(mask)
-    return mask
+    return 0o666 & ~mask
 
 
 def sync(path: str | os.PathLike[str]) -> None:
@@ -210,12 +157,9 @@ def check_room(folder: str | os.PathLike[str], size: int = 0) -> None:
     with atomic_write(place / ".room", "wb") as file:
         file.write(b"room")
     (place / ".room").unlink(missing_ok=True)
-    free = shutil.disk_usage(place).free
-    if free < size:
-        raise OutputError(
-            f"{place}: {size / 1e9:.1f} GB will be written and {free / 1e9:.1f} GB are free; "
-            "free the disk or choose another folder"
-        )
+    if (free := shutil.disk_usage(place).free) < size:
+        message = f"{size / 1e9:.1f} GB will be written and {free / 1e9:.1f} GB are free"
+        raise OutputError(f"{place}: {message}; free the disk or choose another folder")
 
 
 def cache_folder(cache: str | os.PathLike[str] | None = None) -> Path:

@@ -15,26 +15,27 @@ from __future__ import annotations
 import logging
 import os
 import re
-import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from socialgraph.data.collection import (
     Collection,
+    Document,
     Queries,
     Run,
     Split,
     check_candidates,
     check_queries,
     first_ids,
-    restricted,
+    restrict,
+    warn_of,
 )
 from socialgraph.data.files import built_folder
 from socialgraph.data.jsonl import JsonlDocuments
-from socialgraph.data.lines import find, table
-from socialgraph.data.trec import checked_id, read_qrels, read_run
+from socialgraph.data.lines import checked_id, find, table
+from socialgraph.data.trec import read_qrels, read_run
 from socialgraph.errors import InputError
 
 T = TypeVar("T")
@@ -85,7 +86,7 @@ def load_folder(
         split = _checked_name(file.name.removeprefix("queries.").removesuffix(".tsv"), "split")
         queries = _read_queries(file)
         judged = find(folder, f"qrels.{split}.txt")
-        qrels = {} if judged is None else _of_split(read_qrels(judged), queries, f"{judged}: judgements")
+        qrels = {} if judged is None else _of_split(read_qrels(judged), queries, str(judged))
         run = None if candidates is None else find(folder, f"run.{_checked_name(candidates, 'run')}.{split}.txt")
         read = None if run is None else partial(_read_candidates, run, queries, documents)
         splits[split] = Split(queries, qrels, read)
@@ -97,30 +98,22 @@ def load_folder(
         if there or candidates != "bm25":
             runs = f"runs named {first_ids(there, 9)}" if there else "no runs"
             raise InputError(f"{folder}: no run.{candidates}.<split>.txt[.gz]; there are {runs}")
-    _warn_of_other_names(folder, splits)
-    _warn_of_shared_queries(folder, splits)
+    _warn_of_odd_files(folder, splits)
     return Collection(folder.resolve().name, documents, splits, ignore_identical_ids)
 
 
-def _warn_of_other_names(folder: Path, splits: Iterable[str]) -> None:
-    """Warn of files that are called almost as they should be: nobody reads them."""
+def _warn_of_odd_files(folder: Path, splits: Mapping[str, Split]) -> None:
+    """Warn of files that are called almost as they should be, which nobody reads, and of tests on the training."""
     split = "|".join(map(re.escape, splits))
     layout = rf"corpus\.jsonl(\.gz)?|queries\.({split})\.tsv|(qrels|run\..+)\.({split})\.txt(\.gz)?"
     meant = re.compile(r"(corpus|queries|qrels|run)\b.*[^~]", re.IGNORECASE)
     others = [name for name in sorted(os.listdir(folder)) if meant.fullmatch(name) and not re.fullmatch(layout, name)]
-    if others:
-        names = "corpus.jsonl, queries.<split>.tsv, qrels.<split>.txt or run.<name>.<split>.txt"
-        warnings.warn(f"{folder}: files that are not called {names} are not read: {first_ids(others)}", stacklevel=3)
-
-
-def _warn_of_shared_queries(folder: Path, splits: Mapping[str, Split]) -> None:
-    """Warn where models learn from the queries that test them."""
+    names = "corpus.jsonl, queries.<split>.tsv, qrels.<split>.txt or run.<name>.<split>.txt"
+    warn_of(str(folder), others, f"files that are not called {names} are not read")
     learned = splits["train"].queries if "train" in splits else {}
-    for name, split in splits.items():
-        twice = [query_id for query_id in split.queries if query_id in learned]
-        if name != "train" and twice:
-            told = f"{len(twice)} queries have ids of the training's: {first_ids(twice)}"
-            warnings.warn(f"{folder / f'queries.{name}.tsv'}: {told}", stacklevel=3)
+    for name in splits.keys() - {"train"}:
+        twice = [query_id for query_id in splits[name].queries if query_id in learned]
+        warn_of(f"{folder / f'queries.{name}.tsv'}", twice, "queries have ids of the training's")
 
 
 def _read_queries(file: Path) -> Queries:
@@ -134,21 +127,19 @@ def _read_queries(file: Path) -> Queries:
     return queries
 
 
-def _read_candidates(file: Path, queries: Queries, documents: JsonlDocuments) -> Run:
+def _read_candidates(file: Path, queries: Queries, documents: Mapping[str, Document]) -> Run:
     logger.info("reading %s", file)
-    run = _of_split(read_run(file), queries, f"{file}: candidates")
+    run = _of_split(read_run(file), queries, str(file))
     check_candidates(run, documents, str(file))
     check_queries(queries, run, str(file))
     return run
 
 
-def _of_split(table: dict[str, T], queries: Queries, what: str) -> dict[str, T]:
+def _of_split(table: dict[str, T], queries: Queries, where: str) -> dict[str, T]:
     """Return what is said of a split's queries; warn of others."""
     others = [query_id for query_id in table if query_id not in queries]
-    if others:
-        told = f"{what} of {len(others)} queries that this split does not have are left out"
-        warnings.warn(f"{told}: {first_ids(others)}", stacklevel=4)
-    return restricted(queries, table)
+    warn_of(where, others, "queries that this split does not have are left out")
+    return restrict(queries, table)
 
 
 def _checked_name(name: str, what: str) -> str:

@@ -77,13 +77,12 @@ class DocumentGraph(Data):
         if "leader_index" in whole:
             number = torch.full((int(self.num_nodes or 0),), -1, device=subset.device)
             number[subset] = torch.arange(int(graph.num_nodes or 0), device=subset.device)
-            leader = number[whole["leader_index"]]
-            node, circle = number[whole["circle_index"][0]], whole["circle_index"][1]
-            there = leader >= 0
+            leader, (node, circle) = number[self.leader_index], self.circle_index
+            node, there = number[node], leader >= 0
             stays = (node >= 0) & there[circle]
             index = torch.stack([node[stays], (there.cumsum(0) - 1)[circle[stays]]])
             place = torch.argsort(index[1] * max(int(graph.num_nodes or 0), 1) + index[0])
-            whole |= {key: whole[key][there] for key in ("passage_mask", "circle_score") if key in whole}
+            whole |= {key: self[key][there] for key in ("passage_mask", "circle_score") if key in whole}
             whole |= {"circle_index": index[:, place], "leader_index": leader[there]}
         for key, value in whole.items():
             graph[key] = value

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 
 from socialgraph.data.builder import GraphBuilder
-from socialgraph.data.collection import Split, first_ids
+from socialgraph.data.collection import Split, warn_of
 from socialgraph.errors import InputError, check_whole
 
 
@@ -64,16 +64,11 @@ class TrainingGroups(torch.utils.data.Dataset[Group]):
                 self.positives[query_id], self.others[query_id] = positive, other
         self.query_ids = sorted(self.positives)
         if not self.query_ids:
-            raise InputError(
-                f"none of the {len(split.queries)} training queries has a relevant document and a candidate beside it"
-            )
-        missing = len(split.queries) - len(self.query_ids)
-        if missing:
-            warnings.warn(
-                f"{missing} of {len(split.queries)} training queries have no relevant document or no other candidate "
-                "and are left out",
-                stacklevel=2,
-            )
+            message = f"none of the {len(split.queries)} training queries has a relevant document"
+            raise InputError(f"{message} and a candidate beside it")
+        if missing := len(split.queries) - len(self.query_ids):
+            message = f"{missing} of {len(split.queries)} training queries have no relevant document"
+            warnings.warn(f"{message} or no other candidate and are left out", stacklevel=2)
 
     def __len__(self) -> int:
         return self.size
@@ -98,10 +93,8 @@ class TrainingGroups(torch.utils.data.Dataset[Group]):
         """Return a query's relevant documents that exist; warn of others."""
         wanted, known = self.positives[query_id], self.documents
         there = [document for document in wanted if known is None or document in known]
-        if len(there) < len(wanted):
-            lost = sorted(set(wanted) - set(there))
-            told = "is relevant to a training query and left out, as the corpus lacks it"
-            warnings.warn(f"query {query_id!r}: {first_ids(lost)} {told}", stacklevel=3)
+        message = "documents are relevant to a training query and left out, as the corpus lacks them"
+        warn_of(f"query {query_id!r}", sorted(set(wanted) - set(there)), message)
         return there
 
     def _order(self, epoch: int) -> npt.NDArray[np.int64]:

@@ -10,8 +10,7 @@ judgements (``query-id``, ``corpus-id``, ``score``), whose splits are the collec
 from __future__ import annotations
 
 import re
-import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,14 +22,13 @@ from socialgraph.data.collection import (
     Queries,
     Split,
     StoredDocuments,
-    divided,
-    first_ids,
+    divide,
     judge,
-    restricted,
+    restrict,
+    warn_of,
 )
-from socialgraph.data.jsonl import JsonlDocuments, json_texts
-from socialgraph.data.lines import find, json_object, numbered_lines, table
-from socialgraph.data.trec import checked_id
+from socialgraph.data.jsonl import IndexedDocuments, JsonlDocuments
+from socialgraph.data.lines import ID_KEYS, find, json_object, numbered_lines, strings, table
 from socialgraph.errors import InputError, first_line
 
 #: what the split is called here -> what it may be called there
@@ -76,50 +74,39 @@ def load_hub(
     splits = {}
     for split, grades in _judged(source, qrels).items():
         asked = [query_id for query_id in texts if query_id in grades]
-        splits[split] = Split(restricted(asked, texts), restricted(asked, grades))
+        splits[split] = Split(restrict(asked, texts), restrict(asked, grades))
     if set(splits) == {"test"} and shares is not None:
-        splits = divided(splits["test"], shares)
+        splits = divide(splits["test"], shares)
     return Collection(source.path.name, documents, splits, ignore_identical_ids)
 
 
-class HubDocuments(StoredDocuments):
+class HubDocuments(IndexedDocuments):
     """The documents of one corpus, read by id from the library's files, which are mapped into memory."""
 
     def __init__(self, dataset_id: str, rows: Any) -> None:
+        super().__init__()
         self.dataset_id = dataset_id
-        self._rows = rows
-        self._id = _column(rows, "_id", f"{dataset_id}, corpus")
-        _column(rows, "text", f"{dataset_id}, corpus")
-        self._places: dict[str, int] = {}
-        for place, doc_id in enumerate(map(str, rows[self._id])):
-            where = f"{dataset_id}, corpus, row {place}"
-            checked_id(doc_id, f"{where}: an id")
-            if self._places.setdefault(doc_id, place) != place:
-                raise InputError(f"{where}: document id {doc_id!r} comes twice")
+        self._table = rows
+        if len(rows):
+            self._document(rows[0])  # which needs all columns
+        ids = rows.select_columns([name for name in rows.column_names if name in ID_KEYS])
+        for number, row in enumerate(ids):  # of a large corpus the texts are not read
+            where = f"{dataset_id}, corpus, row {number}"
+            self._add(strings(row, where)[0], where)
 
     def __getitem__(self, doc_id: str) -> Document:
-        return self._document(self._rows[self._places[doc_id]])
-
-    def __contains__(self, doc_id: object) -> bool:
-        return doc_id in self._places
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
-
-    def __len__(self) -> int:
-        return len(self._places)
+        return self._document(self._table[self._rows[doc_id]])
 
     def stream(self) -> Iterator[Document]:
         """Yield every document in the order of the source."""
-        return map(self._document, self._rows)
+        return map(self._document, self._table)
 
     def _document(self, row: dict[str, Any]) -> Document:
-        where = f"{self.dataset_id}, corpus, document {row[self._id]!r}"
-        return Document(str(row[self._id]), *(_text(row.get(name), name, where) for name in ("text", "title")))
+        return Document(*strings(row, f"{self.dataset_id}, corpus", "text", "title"))
 
     def identity(self) -> str:
         """Return the id and the library's fingerprint, which changes with the files."""
-        return f"{self.dataset_id} {self._rows._fingerprint}"
+        return f"{self.dataset_id} {self._table._fingerprint}"
 
     def __repr__(self) -> str:
         return f"{len(self):,} documents of {self.dataset_id}"
@@ -143,49 +130,39 @@ class _Source:
     def documents(self) -> StoredDocuments:
         """Return the documents."""
         part = self._only("corpus")
-        if isinstance(part, Path):
-            return JsonlDocuments(part, key=_id_key(part), is_beir=True)
-        return HubDocuments(self.dataset_id, part)
+        return JsonlDocuments(part) if isinstance(part, Path) else HubDocuments(self.dataset_id, part)
 
     def queries(self) -> Queries:
         """Return the queries of all splits; warn of those without text."""
-        part, texts = self._only("queries"), dict[str, str]()
-        if isinstance(part, Path):
-            keys = {_id_key(part): None, "text": None}
-            asked = ((where, *json_texts(line, where, keys, True).values()) for where, line in numbered_lines(part))
-        else:
-            where = f"{self.dataset_id}, queries"
-            columns = [part[_column(part, name, where)] for name in ("_id", "text")]
-            asked = (
-                (f"{where}, row {n}", checked_id(str(i), f"{where}, row {n}: an id"), _text(x, "text", where))
-                for n, (i, x) in enumerate(zip(*columns, strict=True))
-            )
-        for where, query_id, text in asked:
+        texts: Queries = {}
+        for where, entry in self._entries(self._only("queries"), "queries"):
+            query_id, text = strings(entry, where, "text")
             if query_id in texts:
                 raise InputError(f"{where}: query id {query_id!r} comes twice")
             texts[query_id] = " ".join(text.split())
-        if empty := [query_id for query_id, text in texts.items() if not text]:
-            told = f"{self.dataset_id}: {len(empty)} queries are empty and left out"
-            warnings.warn(f"{told}: {first_ids(empty)}", stacklevel=3)
+        warn_of(self.dataset_id, [one for one, text in texts.items() if not text], "queries are empty and left out")
         return {query_id: text for query_id, text in texts.items() if text}
 
     def qrels(self, config: str, split: str) -> Qrels:
         """Return the judgements of a split."""
-        part, qrels = self.splits(config)[split], Qrels()
-        rows: Iterable[tuple[str, Sequence[Any]]]
-        where = f"{self.dataset_id}, qrels, {split}"
-        if not isinstance(part, Path):
-            columns = [part[_column(part, name, where)] for name in _JUDGED]
-            rows = ((f"{where}, row {n}", row) for n, row in enumerate(zip(*columns, strict=True)))
-        elif part.suffix == ".tsv":
-            rows = table(part, _JUDGED, heading=True)
-        else:
-            rows = ((at, [entry.get(name) for name in _JUDGED]) for at, entry in _objects(part))
-        for at, (query_id, doc_id, grade) in rows:
+        qrels: Qrels = {}
+        for where, entry in self._entries(self.splits(config)[split], f"qrels, {split}"):
+            query_id, doc_id, grade = (entry.get(name) for name in _JUDGED)
             if query_id is None or doc_id is None:
-                raise InputError(f"{at}: expected {', '.join(_JUDGED)}, got {query_id}, {doc_id}, {grade}")
-            judge(qrels, str(query_id), str(doc_id), grade, at)
+                raise InputError(f"{where}: expected {', '.join(_JUDGED)}, got {', '.join(entry)}")
+            judge(qrels, str(query_id), str(doc_id), grade, where)
         return qrels
+
+    def _entries(self, part: Any, what: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Yield where each row of a file, or of the library's, stands, and what it holds."""
+        if not isinstance(part, Path):
+            yield from ((f"{self.dataset_id}, {what}, row {n}", row) for n, row in enumerate(part.to_list()))
+        elif part.suffix == ".tsv":
+            for where, row in table(part, _JUDGED, heading=True):
+                yield where, dict(zip(_JUDGED, row, strict=True))
+        else:
+            for where, line in numbered_lines(part):
+                yield where, json_object(line, where)
 
     def splits(self, config: str) -> Mapping[str, Any]:
         """Return split -> file or rows of a configuration."""
@@ -200,11 +177,8 @@ class _Source:
             library = _library()
             files = library.load_dataset_builder(str(self.path), config, revision=self.revision).config.data_files
             if all(len(urls) == 1 and re.search(r"\.(jsonl|tsv)(\.gz)?$", urls[0]) for urls in files.values()):
-                get = (
-                    library.DownloadManager().download
-                    if self.is_local
-                    else library.DownloadManager().download_and_extract
-                )
+                manager = library.DownloadManager()
+                get = manager.download if self.is_local else manager.download_and_extract
                 return {split: Path(get(urls[0])) for split, urls in files.items()}
             return library.load_dataset(str(self.path), config, revision=self.revision)
 
@@ -249,32 +223,6 @@ def _judged(source: _Source, qrels: str | None) -> dict[str, Qrels]:
         there = ", ".join(parts)
         raise InputError(f"{source.dataset_id}: the judgements have no split train, dev or test, only {there}")
     return judgements
-
-
-def _id_key(file: Path) -> str:
-    """Return what ids are called in a file of JSON lines, by its first."""
-    first = next((entry for _, entry in _objects(file)), {})
-    return "id" if "id" in first and "_id" not in first else "_id"
-
-
-def _objects(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    for where, line in numbered_lines(file):
-        yield where, json_object(line, where)
-
-
-def _text(value: Any, name: str, where: str) -> str:
-    """Return a text of the library's, which may be null."""
-    if value is not None and not isinstance(value, str):
-        raise InputError(f"{where}: {name!r} must be a string, got {type(value).__name__} {str(value)[:40]!r}")
-    return value or ""
-
-
-def _column(rows: Any, name: str, where: str) -> str:
-    """Return the name of a column; ``_id`` may be called ``id``."""
-    for one in (name, name.removeprefix("_")):
-        if one in rows.column_names:
-            return one
-    raise InputError(f"{where}: there is no column {name}, only {', '.join(rows.column_names)}")
 
 
 def _library() -> Any:

@@ -8,8 +8,8 @@ store and are never all in memory; the store is built when the first document is
 from __future__ import annotations
 
 import difflib
+import math
 import os
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -23,10 +23,11 @@ from socialgraph.data.collection import (
     Run,
     Split,
     StoredDocuments,
-    divided,
+    divide,
     first_ids,
     grade_of,
-    restricted,
+    restrict,
+    warn_of,
 )
 from socialgraph.errors import InputError
 
@@ -64,24 +65,22 @@ def load_irds(
         UserWarning: With a count and the first ids: queries without text, which are left out; documents that the
             source judges twice for a query and not alike: the last judgement counts, as in other programs.
     """
-    parts = {"train": train, "dev": dev, "test": test}
-    ids = {split: dataset_id for split, dataset_id in parts.items() if dataset_id is not None}
+    ids = {split: name for split, name in (("train", train), ("dev", dev), ("test", test)) if name is not None}
     for dataset_id in ids.values():
         _check(dataset_id)
     corpora = {dataset_id: str(_library().docs_parent_id(dataset_id)) for dataset_id in ids.values()}
     if len(set(corpora.values())) > 1:
         listing = ", ".join(f"{dataset_id} has {corpus}" for dataset_id, corpus in corpora.items())
         raise InputError(f"the splits of a collection must share one corpus, but {listing}")
-    documents = IrdsDocuments(corpora[test])
     splits = {}
     for split, dataset_id in ids.items():
         queries = _queries(dataset_id)
         scored = _dataset(dataset_id).has_scoreddocs()
         run = partial(_candidates, dataset_id, queries) if scored else None
-        splits[split] = Split(queries, restricted(queries, _qrels(dataset_id)), run)
+        splits[split] = Split(queries, restrict(queries, _qrels(dataset_id)), run)
     if len(ids) == 1 and shares is not None:
-        splits = divided(splits["test"], shares)
-    return Collection(test, documents, splits, ignore_identical_ids)
+        splits = divide(splits["test"], shares)
+    return Collection(test, IrdsDocuments(corpora[test]), splits, ignore_identical_ids)
 
 
 class IrdsDocuments(StoredDocuments):
@@ -105,8 +104,6 @@ class IrdsDocuments(StoredDocuments):
     def __getitem__(self, doc_id: str) -> Document:
         with _readable(f"the documents of {self.dataset_id}"):
             records = self._store().get_many([doc_id])
-        if doc_id not in records:
-            raise KeyError(doc_id)
         return as_document(records[doc_id])
 
     def __iter__(self) -> Iterator[str]:
@@ -127,8 +124,8 @@ class IrdsDocuments(StoredDocuments):
         """Return the id, which ir_datasets gives to no other documents, and the folder of its files."""
         return f"ir_datasets {self.dataset_id} in {_library().util.home_path().resolve()}"
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"dataset_id": self.dataset_id, "_opened": None}
+    def __reduce__(self) -> tuple[type[IrdsDocuments], tuple[str]]:
+        return type(self), (self.dataset_id,)
 
     def __repr__(self) -> str:
         return f"documents of {self.dataset_id}"
@@ -169,11 +166,8 @@ def _check(dataset_id: str) -> None:
     dataset = _dataset(dataset_id)
     lacks = [what for what in ("docs", "queries", "qrels") if not getattr(dataset, f"has_{what}")()]
     if lacks:
-        whole = [
-            str(one)
-            for one in _library().registry
-            if str(one).startswith(f"{dataset_id}/") and _library().load(one).has_qrels()
-        ]
+        inside = [str(one) for one in _library().registry if str(one).startswith(f"{dataset_id}/")]
+        whole = [one for one in inside if _library().load(one).has_qrels()]
         hint = f"; with judgements there are {first_ids(whole, 5)}" if whole else ""
         raise InputError(f"the ir_datasets id {dataset_id!r} has no {', no '.join(lacks)}{hint}")
 
@@ -181,10 +175,7 @@ def _check(dataset_id: str) -> None:
 def _queries(dataset_id: str) -> Queries:
     with _readable(f"the queries of {dataset_id}"):
         texts = {query.query_id: _query_text(query).strip() for query in _dataset(dataset_id).queries_iter()}
-    empty = [query_id for query_id, text in texts.items() if not text]
-    if empty:
-        message = f"{dataset_id}: {len(empty)} queries are empty and left out: {first_ids(empty)}"
-        warnings.warn(message, stacklevel=3)
+    warn_of(dataset_id, [one for one, text in texts.items() if not text], "queries are empty and left out")
     return {query_id: text for query_id, text in texts.items() if text}
 
 
@@ -197,34 +188,29 @@ def _qrels(dataset_id: str) -> Qrels:
     qrels: Qrels = {}
     otherwise: list[str] = []
     with _readable(f"the judgements of {dataset_id}"):
-        for judgement in _dataset(dataset_id).qrels_iter():
-            where = f"{dataset_id}, document {judgement.doc_id!r} for query {judgement.query_id!r}"
-            grade, grades = grade_of(judgement.relevance, where), qrels.setdefault(judgement.query_id, {})
-            if grades.get(judgement.doc_id, grade) != grade:
-                otherwise.append(judgement.doc_id)
-            grades[judgement.doc_id] = grade
-    if otherwise:
-        told = "judgements are followed by another one of the same document, which counts"
-        warnings.warn(f"{dataset_id}: {len(otherwise)} {told}: {first_ids(otherwise)}", stacklevel=3)
+        for one in _dataset(dataset_id).qrels_iter():
+            where = f"{dataset_id}, document {one.doc_id!r} for query {one.query_id!r}"
+            grade, grades = grade_of(one.relevance, where), qrels.setdefault(one.query_id, {})
+            if grades.get(one.doc_id, grade) != grade:
+                otherwise.append(one.doc_id)
+            grades[one.doc_id] = grade
+    warn_of(dataset_id, otherwise, "judgements are followed by another one of the same document, which counts")
     return qrels
 
 
 def _candidates(dataset_id: str, queries: Queries) -> Run:
     """Return the scoreddocs of these queries."""
     run: Run = {}
-    blind: set[str] = set()  # queries whose source gives no score
     with _readable(f"the scoreddocs of {dataset_id}"):
         for scored in _dataset(dataset_id).scoreddocs_iter():
-            if scored.query_id not in queries:
-                continue
-            score = getattr(scored, "score", None)
-            if score is None or score != score:
-                blind.add(scored.query_id)
-            run.setdefault(scored.query_id, {})[scored.doc_id] = float(score or 0.0)
+            if scored.query_id in queries:
+                score = getattr(scored, "score", None)
+                run.setdefault(scored.query_id, {})[scored.doc_id] = math.nan if score is None else float(score)
     for query_id, scores in run.items():
-        if query_id in blind or (len(scores) > 1 and len(set(scores.values())) == 1):
+        values = set(scores.values())
+        if any(map(math.isnan, values)) or len(values) < min(len(scores), 2):  # the source gives no scores
             run[query_id] = {doc_id: float(len(scores) - place) for place, doc_id in enumerate(scores)}
-    return restricted(queries, run)
+    return restrict(queries, run)
 
 
 @contextmanager
@@ -232,8 +218,8 @@ def _readable(what: str) -> Iterator[None]:
     """Turn what the library raises over a file (missing, damaged, not to be fetched) into one error."""
     try:
         yield
+    except InputError:
+        raise
     except (OSError, RuntimeError, ValueError, EOFError, StopIteration) as error:
-        if isinstance(error, InputError):
-            raise
         home = _library().util.home_path()
         raise InputError(f"{what} cannot be read (IR_DATASETS_HOME is {home}): {error!r}") from error

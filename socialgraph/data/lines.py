@@ -1,4 +1,4 @@
-r"""Reading files line by line: one reader for all formats.
+r"""Reading files line by line: the one layer below all formats (JSON lines, columns between tabs, TREC).
 
 Lines end with ``\n`` or ``\r\n``, and with nothing else: no character inside a text counts as a line end. Files whose
 name ends in ``.gz`` are read through gzip. Whatever is wrong is an `InputError` that names the file and the line.
@@ -9,8 +9,9 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,11 @@ from socialgraph.errors import InputError
 #: bytes of the longest line that is read: four times the Bible
 MAX_LINE = 16 << 20
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+#: no blank, no control character (C0, DEL, C1), no mark of byte order, no half of a surrogate pair
+_WORD = re.compile("[^\x00-\x20\x7f-\x9f\ufeff\ud800-\udfff]{1,4096}")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+#: what an id may be called in a file of JSON lines: here, in BEIR's files, in some of the Hub's
+ID_KEYS = ("doc_id", "_id", "id")
 
 
 def raw_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
@@ -37,12 +43,13 @@ def raw_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
                 if len(line) > MAX_LINE:
                     raise InputError(f"{path}:{number}: the line is longer than {MAX_LINE >> 20} MiB; cut it")
                 yield number, line
+    except InputError:
+        raise
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path}:{number + 1}: damaged gzip data ({error})") from None
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
     except (OSError, ValueError) as error:  # the last: a NUL in the name
-        raise error if isinstance(error, InputError) else InputError(f"{path}: cannot be read ({error})") from None
+        reason = "no such file" if isinstance(error, FileNotFoundError) else f"cannot be read ({error})"
+        raise InputError(f"{path}: {reason}") from None
 
 
 def numbered_lines(path: str | os.PathLike[str]) -> Iterator[tuple[str, bytes]]:
@@ -74,22 +81,15 @@ def table(
     Raises:
         InputError: another number of columns, or another heading; and see :func:`raw_lines`.
     """
-    expected = list(columns)
+    names = ", ".join(columns)
     for where, line in numbered_lines(path):
         row = decoded(line, where).split("\t")
-        if heading:
-            heading = False
-            if row != expected:
-                shown = " ".join(row)[:80]
-                raise InputError(f"{where}: expected the heading {', '.join(columns)}, tabs between, got {shown!r}")
-        elif len(row) != len(expected):
-            shown = line[:80].decode(errors="replace")
-            raise InputError(
-                f"{where}: expected {len(expected)} columns ({', '.join(columns)}), tabs between; got {len(row)} "
-                f"columns in {shown!r}"
-            )
-        else:
+        if len(row) != len(columns) or (heading and row != list(columns)):
+            expected = f"the heading {names}" if heading else f"{len(columns)} columns ({names})"
+            raise InputError(f"{where}: expected {expected}, tabs between, got {' '.join(row)[:80]!r}")
+        if not heading:
             yield where, row
+        heading = False
 
 
 def json_object(line: bytes, where: str) -> dict[str, Any]:
@@ -106,6 +106,54 @@ def json_object(line: bytes, where: str) -> dict[str, Any]:
     if not isinstance(entry, dict):
         raise InputError(f"{where}: expected a JSON object, got {type(entry).__name__}")
     return entry
+
+
+def strings(entry: Mapping[str, Any], where: str, *names: str) -> list[str]:
+    """Return an entry's id, under one of `ID_KEYS`, and the texts of these names; a text that is null is empty.
+
+    Args:
+        entry: such as a JSON object, or a row of a table.
+        where: file:line, or what else leads to it.
+        names: of the texts; all but ``title`` must be there.
+
+    Raises:
+        InputError: a key is missing, what it has is no string, or the id can be none (:func:`is_word`).
+    """
+    id_key = next((key for key in ID_KEYS if key in entry), ID_KEYS[0])
+    values = []
+    for key in (id_key, *names):
+        if key not in entry and key != "title":
+            there = ", ".join(map(repr, entry))[:200] or "none"
+            raise InputError(f"{where}: the key {key!r} is missing; there are: {there}")
+        value = entry.get(key)
+        if value is None and key != id_key:
+            value = ""
+        if not isinstance(value, str) or not is_unicode(value):
+            got = "" if isinstance(value, list | dict) else f" {str(value)[:40]!r}"
+            raise InputError(f"{where}: {key!r} must be a string, got {type(value).__name__}{got}")
+        values.append(value)
+    checked_id(values[0], f"{where}: {id_key!r}")
+    return values
+
+
+def is_word(text: str) -> bool:
+    """Whether `text` can be an id: one word without blanks and control characters.
+
+    The programs that measure runs end an id at a NUL, and a terminal obeys an escape.
+    """
+    return _WORD.fullmatch(text) is not None
+
+
+def is_unicode(text: str) -> bool:
+    """Whether `text` can be stored as UTF-8: it holds no half of a surrogate pair."""
+    return text.isascii() or _SURROGATE.search(text) is None
+
+
+def checked_id(text: str, what: str) -> str:
+    """Return an id; `what` begins the InputError where it can be none (:func:`is_word`)."""
+    if not is_word(text):
+        raise InputError(f"{what} must be one word without blanks, got {text[:80]!r}")
+    return text
 
 
 def find(folder: Path, name: str) -> Path | None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import warnings
 from functools import partial
 from pathlib import Path
 
-from socialgraph.data.collection import Collection, Run, Split, first_ids, ranked
+from socialgraph.data.collection import Collection, Queries, Run, Split, first_ids, ranked, warn_of
 from socialgraph.data.irds import load_irds
 from socialgraph.data.lines import find
 from socialgraph.data.trec import read_run
@@ -43,38 +42,29 @@ def load_msmarco(
         InputError: another id, a run that is not there, and what :func:`~socialgraph.data.load_irds` refuses. When
             candidates are first asked for: a run without some of the split's queries.
     """
-    ids = {"train": train, "dev": dev, "test": test}
-    odd = [name for name in ids.values() if name not in RUNS]
-    if odd:
-        raise InputError(f"a split must be one of {', '.join(RUNS)}, got {odd[0]!r}")
     folder = Path(candidates).expanduser().absolute()  # the program may go to another folder before runs are read
     files = {}
-    for split, name in ids.items():
+    for split, name in {"train": train, "dev": dev, "test": test}.items():
+        if name not in RUNS:
+            raise InputError(f"a split must be one of {', '.join(RUNS)}, got {name!r}")
         file = find(folder, RUNS[name])
         if file is None:
             raise InputError(f"{folder}: no {RUNS[name]} or {RUNS[name]}.gz, the candidates by ANCE; {_ADVICE}")
         files[split] = file
     collection = load_irds(test, dev=dev, train=train)
     return collection.with_splits({
-        name: Split(split.queries, split.qrels, partial(_read, files[name], split))
+        name: Split(split.queries, split.qrels, partial(_read, files[name], split.queries))
         for name, split in collection.splits.items()
     })  # fmt: skip
 
 
-def _read(file: Path, split: Split) -> Run:
+def _read(file: Path, queries: Queries) -> Run:
     """Return the best documents of each query; refuse a run that lacks queries."""
     run = read_run(file)
-    missing = [query for query in split.queries if query not in run]
-    if missing:
-        reason = f"it has {len(split.queries) - len(missing)} of the {len(split.queries)} queries of its split"
+    if missing := [query for query in queries if query not in run]:
+        reason = f"it has {len(queries) - len(missing)} of the {len(queries)} queries of its split"
         raise InputError(f"{file}: {reason}, missing are {first_ids(missing)}; {_ADVICE}")
-    best = {
-        query: {document: run[query][document] for document in ranked(run[query])[:DEPTH]} for query in split.queries
-    }
+    best = {query: {document: run[query][document] for document in ranked(run[query])[:DEPTH]} for query in queries}
     few = [query for query, scores in best.items() if len(scores) < DEPTH]
-    if few:
-        warnings.warn(
-            f"{file}: {len(few)} of {len(best)} queries have fewer than {DEPTH} documents: {first_ids(few)}",
-            stacklevel=2,
-        )
+    warn_of(str(file), few, f"of {len(best)} queries have fewer than {DEPTH} documents")
     return best

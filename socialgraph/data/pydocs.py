@@ -38,7 +38,7 @@ from types import (
 )
 from typing import NamedTuple
 
-from socialgraph.data.collection import Collection, Document, Qrels, Queries, Split, hash_split
+from socialgraph.data.collection import Collection, Document, Split, hash_split
 from socialgraph.errors import InputError, OptionError
 
 # Modules written in C that only define things when they are imported. Left out: those that touch the terminal
@@ -110,19 +110,15 @@ def load_pydocs(
     queries = _choose(modules, max_queries, min_words)
     documents = {}
     for module, entries in modules.items():
-        text = _without(_text(entries), (sentence for sentence in queries[module].values()))
+        text = _without(_text(entries), queries[module].values())
         documents[f"library/{module}"] = Document(f"library/{module}", text, module)
     for topic, paragraphs in _topics().items():
         documents[f"reference/{topic}"] = Document(f"reference/{topic}", "\n".join(paragraphs), topic)
     splits = {}
     for split, part in hash_split(modules, shares).items():
-        asked: Queries = {}
-        qrels: Qrels = {}
-        for module in part:
-            for query_id, sentence in queries[module].items():
-                asked[query_id] = sentence
-                qrels[query_id] = {f"library/{module}": 1}
-        splits[split] = Split(asked, qrels)
+        origin = {query_id: module for module in part for query_id in queries[module]}
+        asked = {query_id: queries[module][query_id] for query_id, module in origin.items()}
+        splits[split] = Split(asked, {query_id: {f"library/{module}": 1} for query_id, module in origin.items()})
     version = ".".join(map(str, sys.version_info[:3]))
     return Collection(f"pydocs-{version}", documents, splits)
 
@@ -148,7 +144,7 @@ def _modules() -> dict[str, list[_Entry]]:
             entries = list(_imported(name))
         else:
             continue
-        if _count_words(_text(entries)) >= _MIN_DOCUMENT_WORDS:
+        if len(_text(entries).split()) >= _MIN_DOCUMENT_WORDS:
             modules[name] = entries
     return modules
 
@@ -228,7 +224,7 @@ def _topics() -> dict[str, list[str]]:
     return {
         "-".join(name.split()): _paragraphs(text)
         for name, text in sorted(topics.items())
-        if _count_words(text) >= _MIN_DOCUMENT_WORDS
+        if len(text.split()) >= _MIN_DOCUMENT_WORDS
     }
 
 
@@ -242,10 +238,6 @@ def _text(entries: Iterable[_Entry]) -> str:
     return "\n".join("\n".join([entry.name, *entry.paragraphs]) for entry in entries)
 
 
-def _count_words(text: str) -> int:
-    return len(text.split())
-
-
 # ---- queries --------------------------------------------------------------------------------------------
 
 
@@ -257,16 +249,12 @@ def _choose(modules: dict[str, list[_Entry]], max_queries: int, min_words: int) 
     holders = _holders([s for sentences in candidates.values() for s in sentences.values()], texts)
     chosen: dict[str, dict[str, str]] = {}
     for module, sentences in candidates.items():
-        limit = min(max_queries, _count_words(texts[f"library/{module}"]) // _WORDS_PER_QUERY)
-        taken: dict[str, str] = {}
-        seen: set[str] = set()
+        limit = min(max_queries, len(texts[f"library/{module}"].split()) // _WORDS_PER_QUERY)
+        by_text: dict[str, str] = {}  # folded sentence -> the first that says it
         for query_id in sorted(sentences, key=lambda name: hashlib.sha256(name.encode()).digest()):
-            sentence = sentences[query_id]
-            is_ours_alone = holders[sentence] == {f"library/{module}"}
-            if len(taken) < limit and is_ours_alone and _folded(sentence) not in seen:
-                taken[query_id] = sentence
-                seen.add(_folded(sentence))
-        chosen[module] = {query_id: taken[query_id] for query_id in sorted(taken)}
+            if len(by_text) < limit and holders[sentences[query_id]] == {f"library/{module}"}:
+                by_text.setdefault(_folded(sentences[query_id]), query_id)
+        chosen[module] = {query_id: sentences[query_id] for query_id in sorted(by_text.values())}
     return chosen
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from socialgraph.data import Collection, Document
 from socialgraph.errors import InputError
@@ -26,27 +26,24 @@ def as_documents(texts: Texts) -> tuple[list[str] | None, Mapping[str, Document]
     """
     if isinstance(texts, Collection):
         return None, texts.documents
-    if isinstance(texts, str) or not isinstance(texts, Sequence | Mapping):
-        raise InputError(f"texts must be a list, a dict or a Collection, got {type(texts).__name__}")
     if isinstance(texts, Mapping):
         return None, {name: as_document(text, name)[1] for name, text in string_ids(texts).items()}
+    if isinstance(texts, str) or not isinstance(texts, Sequence):
+        raise InputError(f"texts must be a list, a dict or a Collection, got {type(texts).__name__}")
     named = [as_document(text) for text in texts]
     return [name for name, _ in named], dict(named)
 
 
 def string_ids(table: Mapping[Any, T]) -> dict[str, T]:
-    """Return a table whose ids are strings, in the same order: itself, if they are.
+    """Return a table whose ids are strings, in the same order.
 
     Raises:
         InputError: two ids are one as strings, such as 1 and "1".
     """
-    if all(isinstance(key, str) for key in table):
-        return cast("dict[str, T]", table)
     named: dict[str, Any] = {}
     for key in table:
-        if str(key) in named:
+        if named.setdefault(str(key), key) is not key:
             raise InputError(f"the ids {named[str(key)]!r} and {key!r} are one as strings; give them different names")
-        named[str(key)] = key
     return {name: table[key] for name, key in named.items()}
 
 
@@ -56,17 +53,16 @@ def as_document(text: Any, name: str | None = None) -> tuple[str, Document]:
     Raises:
         InputError: it is no text.
     """
+    title, content = "", text
     if isinstance(text, Document):
-        parts = text.title, text.text
-    elif isinstance(text, Mapping) and isinstance(text.get("text"), str):
-        parts = str(text.get("title") or ""), text["text"]
-    elif isinstance(text, str):
-        parts = "", text
-    else:
+        title, content = text.title, text.text
+    elif isinstance(text, Mapping):
+        title, content = str(text.get("title") or ""), text.get("text")
+    if not isinstance(content, str):
         raise InputError(f"a text is a string, or a dict with 'text' and perhaps 'title', got {str(text)[:80]!r}")
     if name is None:
-        name = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    return name, Document(name, parts[1], parts[0])
+        name = hashlib.sha256(f"{title}\0{content}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return name, Document(name, content, title)
 
 
 def as_queries(query: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]:
@@ -75,15 +71,10 @@ def as_queries(query: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]
     Raises:
         InputError: one of them is no text.
     """
-    if isinstance(query, str):
-        named = {query: query}
-    elif not isinstance(query, Sequence | Mapping):
-        raise InputError(f"a query is a string, several are a list or a dict, got {type(query).__name__}")
-    else:
-        named = (
-            dict(string_ids(query)) if isinstance(query, Mapping) else {one: one for one in map(checked_query, query)}
-        )
-    return {name: checked_query(one) for name, one in named.items()}
+    if isinstance(query, Mapping):
+        return {name: checked_query(one) for name, one in string_ids(query).items()}
+    several = query if isinstance(query, Sequence) and not isinstance(query, str) else [query]
+    return {checked_query(one): one for one in several}
 
 
 def checked_query(query: Any) -> str:
@@ -93,5 +84,5 @@ def checked_query(query: Any) -> str:
         InputError: it is no text.
     """
     if not isinstance(query, str):
-        raise InputError(f"a query is a string, got {str(query)[:80]!r}")
+        raise InputError(f"a query is a string, several are a list or a dict, got {str(query)[:80]!r}")
     return query

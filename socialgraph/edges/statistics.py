@@ -11,7 +11,7 @@ from socialgraph.errors import OptionError
 
 
 class NeighbourCounts(Protocol):
-    """How often word pieces stand near each other; :class:`socialgraph.data.PairCounts` is one."""
+    """How often word pieces stand near each other; :class:`socialgraph.data.statistics.PairCounts` is one."""
 
     frequency: Tensor  #: neighbours of each word piece, ``[V]``
     total: int  #: their sum

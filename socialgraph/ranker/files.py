@@ -14,8 +14,9 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from socialgraph.backbone import check_finite, load_bert, load_tokenizer, quiet, read_json
-from socialgraph.data import PairCounts, TermStatistics, Tokens
+from socialgraph.data import TermStatistics, Tokens
 from socialgraph.data.files import atomic_folder
+from socialgraph.data.statistics import PairCounts
 from socialgraph.described import Known, name_of
 from socialgraph.edges import DynamicCentrality
 from socialgraph.errors import CheckpointError, OptionError, first_line

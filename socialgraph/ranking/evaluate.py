@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from socialgraph.data.collection import Qrels, Run, check_scores, first_ids, grade_of, ranked
+from socialgraph.data.lines import is_unicode
 from socialgraph.data.texts import string_ids
-from socialgraph.data.trec import is_unicode
 from socialgraph.errors import InputError, OptionError, check_between, first_line
 
 if TYPE_CHECKING:

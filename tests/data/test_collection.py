@@ -1,3 +1,5 @@
+"""Splits, the rules that hold for all of them, and how ids are divided."""
+
 import math
 import warnings
 
@@ -16,33 +18,24 @@ from socialgraph.data.collection import (
     hash_split,
     identity,
     ranked,
-    relevant_documents,
 )
 from socialgraph.errors import InputError, OptionError
 
 DOCUMENTS = {name: Document(name, f"text {name}") for name in ("d1", "d2", "d3")}
+SPLITS = {
+    "train": Split({"a": "one"}, {"a": {"d1": 1}}),
+    "dev": Split({"b": "two"}, {"b": {"d2": 2, "d3": 0}}, {"b": {"d1": 1.0}}),
+    "test": Split({"c": "three"}, {"c": {"d3": -1}}),
+}
 
 
-def collection(**candidates):
-    return Collection(
-        "small",
-        DOCUMENTS,
-        {
-            "train": Split({"a": "one"}, {"a": {"d1": 1}}, candidates.get("train")),
-            "dev": Split({"b": "two"}, {"b": {"d2": 2, "d3": 0}}, candidates.get("dev")),
-            "test": Split({"c": "three"}, {"c": {"d3": -1}}, candidates.get("test")),
-        },
-    )
-
-
-def test_full_text_has_the_title_on_a_line_of_its_own():
-    assert Document("d", "text", "title").full_text == "title\ntext"
-    assert Document("d", "text").full_text == "text"
-
-
-def test_an_unknown_split_lists_those_there_are():
+def test_a_collection_tells_its_sizes_and_splits():
+    small = Collection("small", DOCUMENTS, SPLITS)
+    assert "small: 3 documents" in repr(small)
+    assert "dev: Split(1 queries, 2 judgements, 1 candidates)" in repr(small)
+    assert small.held_out_documents() == {"d2"}
     with pytest.raises(InputError, match="no split 'nope'; there are: train, dev, test"):
-        collection()["nope"]
+        small["nope"]
 
 
 def test_lazy_parts_are_loaded_once_and_only_when_asked_for():
@@ -59,51 +52,37 @@ def test_lazy_parts_are_loaded_once_and_only_when_asked_for():
     assert split.candidates == {"q": {"d1": 1.0}}
     assert split.candidates is split.candidates
     assert calls == [1]
-    assert "1 candidates" in repr(split)
 
 
 def test_with_candidates_leaves_the_original_alone():
-    first = collection()
-    second = first.with_candidates("dev", {"b": {"d1": 1.0}})
-    assert first["dev"].candidates is None
-    assert not first["dev"].has_candidates
-    assert second["dev"].candidates == {"b": {"d1": 1.0}}
+    first = Collection("small", DOCUMENTS, SPLITS)
+    second = first.with_candidates("test", {"c": {"d1": 1.0}})
+    assert not first["test"].has_candidates
+    assert second["test"].candidates == {"c": {"d1": 1.0}}
     assert second.documents is first.documents
     assert second["train"] is first["train"]
-    with pytest.raises(InputError, match="no split"):
-        first.with_candidates("nope", {})
 
 
-def test_held_out_documents_are_relevant_outside_of_train():
-    assert collection().held_out_documents() == {"d2"}
-    assert relevant_documents({"q": {"x": 1, "y": 0, "z": -1}}) == {"x"}
-    split = Split({}, {"q": {"y": 0, "x": 2, "z": -1, "a": 1}})
-    assert split.relevant("q") == ["x", "a"]
-    assert split.relevant("unknown") == []
+def test_queries_without_candidates_are_told_of_and_refused_where_there_are_none():
+    asked = Collection("c", {}, {"dev": Split({"a": "x", "b": "the"}, {})})
+    with pytest.warns(UserWarning, match=r"split dev: 1 of 2 queries have no candidates and count 0 .*: b") as told:
+        assert asked.with_candidates("dev", {"a": {"d": 1}})["dev"].candidates == {"a": {"d": 1}}
+    assert len(told) == 1
+    with pytest.raises(InputError, match="collection c, split dev: none of the 2 queries has a candidate"):
+        asked.with_candidates("dev", {"a": {}})
 
 
-def test_check_names_query_and_document_of_a_missing_candidate():
-    collection(dev={"b": {"d1": 1.0}}).check()
-    broken = collection(dev={"b": {"d1": 1.0, "lost": 0.5, "gone": 0.1}})
-    with pytest.raises(InputError, match=r"split dev: candidate 'lost' of query 'b' .*2 such"):
-        broken.check()
-    with pytest.raises(InputError, match=r"^here: "):
-        check_candidates({"q": {"x": 1.0}}, DOCUMENTS, "here")
-
-
-def test_repr_tells_sizes():
-    told = repr(collection(dev={"b": {"d1": 1.0}}))
-    assert "small: 3 documents" in told
-    assert "dev: Split(1 queries, 2 judgements, 1 candidates)" in told
+def test_candidates_that_are_no_documents_and_scores_without_order_are_named():
+    check_candidates({"b": {"d1": 1.0}}, DOCUMENTS, "here")
+    with pytest.raises(InputError, match=r"^here: candidate 'lost' of query 'b' is not in .*it lacks 2 documents"):
+        check_candidates({"b": {"d1": 1.0, "lost": 0.5, "gone": 0.1}}, DOCUMENTS, "here")
+    for score in (math.nan, -math.inf, "high", 10**400):
+        with pytest.raises(InputError, match=r"^run x: the score of document 'd' for query 'q' is "):
+            check_scores({"q": {"e": 1.0, "d": score}}, "run x")
 
 
 def test_ranked_breaks_ties_by_document_id():
     assert ranked({"b": 1.0, "a": 1.0, "c": 3.0}) == ["c", "a", "b"]
-
-
-def test_hash_fraction_is_fixed_for_ever():
-    assert hash_fraction("1") == 0.42002406436877837
-    assert all(0 <= hash_fraction(str(n)) < 1 for n in range(100))
 
 
 def test_the_first_stages_score_reads_no_split_in_vain():
@@ -125,31 +104,26 @@ def test_the_first_stages_score_reads_no_split_in_vain():
     assert [tales.first_stage_score(*pair) for pair in pairs] == [2.0, 4.0, 3.0]
 
 
-def test_rounding_of_the_shares_makes_no_third_part(monkeypatch):
-    monkeypatch.setitem(hash_split.__globals__, "hash_fraction", lambda one: 1 - 2.0**-53)
-    assert hash_split(["a"], (0.5, 0.5 - 1e-10, 0.0)) == {"train": [], "dev": ["a"], "test": []}
-
-
-def test_hash_split_is_a_partition_that_new_ids_do_not_move():
+def test_hash_split_is_a_partition_that_new_ids_do_not_move(monkeypatch):
+    assert hash_fraction("1") == 0.42002406436877837  # for ever
     ids = [f"q{n}" for n in range(2000)]
     parts = hash_split(ids, (0.6, 0.2, 0.2))
     assert sorted(parts["train"] + parts["dev"] + parts["test"]) == sorted(ids)
     assert [len(part) / len(ids) for part in parts.values()] == pytest.approx([0.6, 0.2, 0.2], abs=0.03)
-    fewer = hash_split(ids[:100], (0.6, 0.2, 0.2))
-    for name, part in fewer.items():
+    for name, part in hash_split(ids[:100], (0.6, 0.2, 0.2)).items():
         assert part == parts[name][: len(part)]
     assert hash_split(ids, (0, 0, 1))["test"] == ids
-    assert hash_split(ids, (1, 0, 0))["train"] == ids
-    assert not hash_split(ids, (0.5, 0.5, 0))["test"]
-
-
-@pytest.mark.parametrize("shares", [(0.5, 0.5), (0.5, 0.4, 0.2), (1.2, -0.2, 0)])
-def test_hash_split_refuses_shares_that_are_none(shares):
-    with pytest.raises(OptionError, match="sum 1"):
-        hash_split(["a"], shares)
+    # rounding of the shares makes no third part
+    monkeypatch.setitem(hash_split.__globals__, "hash_fraction", lambda one: 1 - 2.0**-53)
+    assert hash_split(["a"], (0.5, 0.5 - 1e-10, 0.0)) == {"train": [], "dev": ["a"], "test": []}
+    for shares in ((0.5, 0.5), (0.5, 0.4, 0.2), (1.2, -0.2, 0)):
+        with pytest.raises(OptionError, match="sum 1"):
+            hash_split(["a"], shares)
 
 
 class Stored(StoredDocuments):
+    """Documents that are read in one pass."""
+
     def __getitem__(self, doc_id):
         raise AssertionError("one look-up each")
 
@@ -162,51 +136,21 @@ class Stored(StoredDocuments):
     def stream(self):
         return iter(DOCUMENTS.values())
 
-    def __repr__(self):
-        return "three stored documents"
 
-
-def test_values_and_items_of_a_store_are_one_pass():
+def test_documents_of_a_store_are_one_pass_and_their_identity_changes_with_any_text():
     assert list(Stored().values()) == list(DOCUMENTS.values())
-    assert list(Stored().items()) == list(DOCUMENTS.items())
-    assert "three stored documents" in repr(Collection("c", Stored(), {}))
-
-
-def test_identity_changes_with_any_text():
     assert identity(Stored()) == identity(DOCUMENTS) == identity(dict(DOCUMENTS))
     for other in (Document("d2", "text d2", "title"), Document("d2", "text"), Document("d9", "text d2")):
         assert identity(DOCUMENTS | {"d2": other}) != identity(DOCUMENTS)
 
 
-@pytest.mark.parametrize("value", [3, 3.0, "3", True, -1000, 1000])
-def test_whole_grades_are_read(value):
-    assert grade_of(value, "here") == int(value)
-    assert type(grade_of(value, "here")) is int
-
-
-@pytest.mark.parametrize("value", [1.5, "1.5", "", None, [], 1001, -1001, 2**31 - 1, float("nan"), float("inf")])
-def test_other_grades_are_refused_with_the_range(value):
-    with pytest.raises(InputError, match=r"^here: a grade must be a whole number from -1000 to 1000, got "):
-        grade_of(value, "here")
-
-
-def test_queries_without_candidates_are_counted_in_one_warning():
-    with pytest.warns(UserWarning, match=r"split dev: 1 of 2 queries have no candidates and count 0 .*: b") as told:
-        found = Collection("c", {}, {"dev": Split({"a": "x", "b": "the"}, {})}).with_candidates("dev", {"a": {"d": 1}})
-    assert len(told) == 1
-    assert found["dev"].candidates == {"a": {"d": 1}}
-
-
-@pytest.mark.parametrize("run", [{}, {"a": {}}, {"other": {"d": 1.0}}])
-def test_a_run_without_any_candidate_is_refused_in_one_line(run):
-    with pytest.raises(InputError, match="collection c, split dev: none of the 2 queries has a candidate"):
-        Collection("c", {}, {"dev": Split({"a": "x", "b": "y"}, {})}).with_candidates("dev", run)
-
-
-@pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf])
-def test_scores_that_are_not_finite_are_refused(score):
-    with pytest.raises(InputError, match=r"^run x: the score of document 'd' for query 'q' is "):
-        check_scores({"q": {"e": 1.0, "d": score}}, "run x")
+def test_a_grade_is_a_whole_number_in_the_range():
+    for value in (3, 3.0, "3", True, -1000, 1000):
+        assert grade_of(value, "here") == int(value)
+        assert type(grade_of(value, "here")) is int
+    for value in (1.5, "1.5", "", None, [], 1001, -1001, math.nan, math.inf):
+        with pytest.raises(InputError, match=r"^here: a grade must be a whole number from -1000 to 1000, got "):
+            grade_of(value, "here")
 
 
 class Elsewhere(Stored):
@@ -233,18 +177,10 @@ def test_where_a_look_at_documents_costs_much_judgements_stay_and_training_does_
     train = Collection("c", Elsewhere(), {"train": Split({"q": "x", "r": "y"}, JUDGED, candidates)})["train"]
     assert train.qrels == JUDGED
     groups = TrainingGroups(train, size=12, negatives=2)
-    with pytest.warns(
-        UserWarning, match=r"query 'r': lost is relevant to a training query and left out, as the corpus"
-    ):
+    told = r"query 'r': 1 documents are relevant to a training query and left out, as the corpus lacks them: lost"
+    with pytest.warns(UserWarning, match=told):
         drawn = [group for group in groups]
     assert {(group.query_id, group.document_ids[0]) for group in drawn} == {("q", "d1")}
-    nothing = Split({"r": "y"}, {"r": {"lost": 1}}, {"r": {"d2": 1.0}})
-    groups = TrainingGroups(Collection("c", Elsewhere(), {"train": nothing})["train"], size=1)
-    with (
-        pytest.raises(InputError, match="none of the documents that are relevant to a training query exists"),
-        pytest.warns(UserWarning, match="lost"),
-    ):
-        groups[0]
 
 
 ARGUMENT = "Being vegetarian helps the environment"
@@ -258,23 +194,25 @@ CANDIDATES = {
 ASKED = {"env-pro01a": "Being  vegetarian helps the environment", "7": ARGUMENT, "8": "what is seven"}
 
 
-@pytest.mark.parametrize("read", [False, True])
+@pytest.mark.parametrize("read", ["at once", "later", "afterwards"])
 @pytest.mark.parametrize(
     ("option", "own"), [(None, {"env-pro01a", "7"}), (True, {"env-pro01a", "7", "8"}), (False, set())]
 )
 def test_a_query_that_is_a_document_is_no_candidate_of_itself(option, own, read):
     """As in ArguAna; the number 8 is both a query and a document by accident."""
-    split = Split(ASKED, {"env-pro01a": {"env-con01a": 1}}, (lambda: CANDIDATES) if read else CANDIDATES)
+    given = {"at once": CANDIDATES, "later": lambda: CANDIDATES, "afterwards": None}[read]
+    split = Split(ASKED, {"env-pro01a": {"env-con01a": 1}}, given)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        found = Collection("arguana", ARGUMENTS, {"test": split}, option)["test"].candidates
+        arguana = Collection("arguana", ARGUMENTS, {"test": split}, option)
+        found = arguana["test"].candidates or arguana.without_identical("test", CANDIDATES)
     assert {one for one in ASKED if one not in found[one]} == own
     assert all(found[one].items() <= CANDIDATES[one].items() and found[one] for one in ASKED)
     messages = [str(one.message) for one in told]
     assert len(messages) == (1 if own else 0)
     if own:
         assert f"split test: {len(own)} queries are documents themselves" in messages[0]
-        assert "ignore_identical_ids=False keeps them" in messages[0]
+        assert "ignore_identical_ids=False" in messages[0]
 
 
 def test_a_query_that_is_judged_to_be_its_own_document_keeps_it():
@@ -283,9 +221,7 @@ def test_a_query_that_is_judged_to_be_its_own_document_keeps_it():
 
 
 def test_a_training_learns_nothing_against_the_query_itself():
-    split = Split(
-        ASKED, {"env-pro01a": {"env-con01a": 1}, "7": {"env-con01a": 1}}, CANDIDATES | {"7": {"7": 9.0, "8": 1.0}}
-    )
+    split = Split(ASKED, {"env-pro01a": {"env-con01a": 1}, "7": {"env-con01a": 1}}, CANDIDATES)
     with pytest.warns(UserWarning, match="no candidates of their own"):
         train = Collection("arguana", ARGUMENTS, {"train": split})["train"]
     with pytest.warns(UserWarning, match="2 of 3 training queries have no relevant"):

@@ -6,27 +6,13 @@ from socialgraph.data import Document, Tokens
 from socialgraph.data.evidence import Evidence, evidence_nodes, read_evidence
 from socialgraph.errors import InputError
 
-EVIDENCE = "qid\tdoc_id\tstart_tok\tend_tok\n"
+HEADING = "qid\tdoc_id\tstart_tok\tend_tok\n"
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
-        (
-            "evidence.tsv",
-            "qid\tdoc\n",
-            r":1: expected the heading qid, doc_id, start_tok, end_tok, tabs between, got 'qid doc'",
-        ),
-        ("evidence.tsv", EVIDENCE + "q\td\t3\n", r":2: expected 4 columns .*; got 3 columns in"),
-        ("evidence.tsv", EVIDENCE + "q\t\t3\t4\n", r":2: a column of qid, doc_id, start_tok, end_tok is empty"),
-        ("evidence.tsv", EVIDENCE + "q\td\t-3\t4\n", r":2: expected a whole number of 0 or more, got '-3'"),
-        ("evidence.tsv", EVIDENCE + "q\td\t4\t4\n", r":2: the evidence must end after it starts, got 4 to 4"),
-        ("evidence.tsv", EVIDENCE + "q\td\t3\t4\nq\td\t3\t4\n", r":3: query 'q' comes twice"),
-    ],
-)
-def test_tables_that_are_not_what_they_should_be(tmp_path, name, text, message):
-    (tmp_path / name).write_text(text)
-    with pytest.raises(InputError, match=name + message):
+@pytest.mark.parametrize("line", ["q\t\t3\t4", "q\td\t-3\t4", "q\td\t4\t4", "q1\td\t3\t4"])
+def test_a_line_that_is_not_what_it_should_be_is_named(tmp_path, line):
+    (tmp_path / "evidence.tsv").write_text(f"{HEADING}q1\td\t3\t4\n{line}\n")
+    with pytest.raises(InputError, match=r"evidence\.tsv:3: expected a query that is new, a document, and two whole"):
         read_evidence(tmp_path)
 
 
@@ -44,14 +30,13 @@ def test_a_place_in_the_text_is_behind_the_title_in_the_document(tiny_bert):
     assert Evidence("d", 1, 3).in_full_text(Document("d", document.text), tokens) == Evidence("d", 1, 3)
 
 
-def test_the_evidence_of_a_folder_is_found_for_any_tokenizer(tmp_path, tiny_bert):
+def test_the_evidence_of_a_folder_is_found_for_any_tokenizer(tmp_path):
     text = "Once upon a time a dog barked. The answer is unbelievable weather. The end."
     document = Document("d", text, "A title of five words")
     tokens = Tokens("minilm")
     start = len(tokens.tokenizer(text[: text.index("The answer")], add_special_tokens=False)["input_ids"])
     size = len(tokens.tokenizer("The answer is unbelievable weather", add_special_tokens=False)["input_ids"])
-    header = "qid\tdoc_id\tstart_tok\tend_tok\n"
-    (tmp_path / "evidence.tsv").write_text(f"{header}q\td\t{start}\t{start + size}\n")
+    (tmp_path / "evidence.tsv").write_text(f"{HEADING}q\td\t{start}\t{start + size}\n")
     ids = tokens.document(document)
     first, last = evidence_nodes("q", document, tokens.tokenizer, tmp_path)
     assert tokens.tokenizer.decode(ids[first:last]) == "the answer is unbelievable weather"

@@ -10,13 +10,9 @@ QRELS = {"q0": {"a": 1, "x": 0}, "q1": {"b": 2}, "q2": {"c": 1, "d": 1}, "q3": {
 CANDIDATES = {q: {d: 1.0 for d in "abcdefghijx"} for q in ("q0", "q1", "q2", "q3")}
 
 
-def split():
-    return Split(QUERIES, QRELS, CANDIDATES)
-
-
 def groups(**options):
     with pytest.warns(UserWarning, match="2 of 5 training queries have no relevant document"):
-        return TrainingGroups(split(), **{"size": 12, "negatives": 7, **options})
+        return TrainingGroups(Split(QUERIES, QRELS, CANDIDATES), **{"size": 12, "negatives": 7, **options})
 
 
 def test_one_relevant_document_first_and_seven_that_are_not():
@@ -49,16 +45,14 @@ def test_each_group_is_a_draw_of_its_own():
 
 
 def test_fewer_candidates_make_a_smaller_group():
-    small = Split({"q": "t"}, {"q": {"a": 1}}, {"q": {"b": 2.0, "c": 1.0}})
-    group = TrainingGroups(small, size=1)[0]
+    group = TrainingGroups(Split({"q": "t"}, {"q": {"a": 1}}, {"q": {"b": 2.0, "c": 1.0}}), size=1)[0]
     assert group.document_ids[0] == "a"
     assert sorted(group.document_ids[1:]) == ["b", "c"]
 
 
 def test_nothing_to_learn_from_is_an_error():
-    with pytest.raises(InputError, match="none of the 5 training queries"):
-        TrainingGroups(Split(QUERIES, {}, CANDIDATES), size=1)
-    with pytest.raises(InputError, match="none of the 5 training queries"):
-        TrainingGroups(Split(QUERIES, QRELS), size=1)
+    for split in (Split(QUERIES, {}, CANDIDATES), Split(QUERIES, QRELS)):
+        with pytest.raises(InputError, match="none of the 5 training queries"):
+            TrainingGroups(split, size=1)
     with pytest.raises(OptionError):
-        TrainingGroups(split(), size=0)
+        TrainingGroups(Split(QUERIES, QRELS, CANDIDATES), size=0)

@@ -79,7 +79,6 @@ with multiprocessing.get_context("fork").Pool(1) as pool:
     found["forked"] = pool.apply(collection.documents.__getitem__, ("7",)).text == seventh
 found["pickled"] = pickle.loads(pickle.dumps(collection)).documents["7"].text == seventh
 found["msmarco"] = sizes(load_irds("msmarco-document/trec-dl-2019/judged", dev="msmarco-document/dev"))
-found["2020"] = sizes(load_irds("msmarco-document/trec-dl-2020/judged", shares=None))
 found["all"] = sizes(load_irds("msmarco-document/trec-dl-2019", shares=None))
 found["split"] = sizes(load_irds("msmarco-document/trec-dl-2019"))
 found["errors"] = [error("msmarco-document"), error("cranfield", dev="vaswani")]
@@ -98,7 +97,6 @@ collection = load_irds(
     "msmarco-document/trec-dl-2019/judged", dev="msmarco-document/dev", train="msmarco-document/train")
 found["sizes"] = sizes(collection)
 found["lazy"] = "not read yet" in repr(collection)
-collection.check()
 document = collection.documents["D1"]
 found["document"] = [document.title, document.text[:20]]
 found["documents"] = [len(collection.documents), len(list(collection.documents))]
@@ -118,10 +116,10 @@ found["alone"] = sizes(alone)
 
 
 @pytest.mark.parametrize(
-    ("name", "documents", "queries", "judgements"),
-    [("cranfield", 1400, 225, 1837), ("vaswani", 11429, 93, 2083)],
+    ("name", "documents", "queries", "judgements", "title", "text"),
+    [("cranfield", 1400, 225, 1837, "experimental", "experimental"), ("vaswani", 11429, 93, 2083, "", "compact mem")],
 )
-def test_a_whole_collection_is_split_by_hash(whole, name, documents, queries, judgements):
+def test_a_whole_collection_is_split_by_hash(whole, name, documents, queries, judgements, title, text):
     got = whole[name]
     assert got["documents"] == got["seen"] == documents
     assert got["whole"] == {"test": [queries, judgements]}
@@ -129,17 +127,12 @@ def test_a_whole_collection_is_split_by_hash(whole, name, documents, queries, ju
     assert [sum(column) for column in zip(*got["sizes"].values(), strict=True)] == [queries, judgements]
     assert min(size for size, _ in got["sizes"].values()) >= 10
     assert got["again"]
-    assert got["overlap"] == 0
     assert got["same"]
     assert not got["unknown"]
-    assert got["candidates"] == [False, False, False]
-
-
-def test_fields_of_documents(whole):
-    assert whole["cranfield"]["first"][1].startswith("experimental investigation")
-    assert whole["cranfield"]["first"][2].count("slipstream") > 1
-    assert whole["vaswani"]["first"][:2] == ["1", ""]
-    assert whole["vaswani"]["first"][2].startswith("compact memories")
+    assert (got["overlap"], got["candidates"]) == (0, [False, False, False])
+    assert got["first"][0] == "1"
+    assert got["first"][1][:12] == title
+    assert got["first"][2].startswith(text)
 
 
 def test_workers_read_documents(whole):
@@ -147,12 +140,8 @@ def test_workers_read_documents(whole):
     assert whole["pickled"]
 
 
-def test_given_ids_are_the_splits(whole):
+def test_given_ids_are_the_splits_and_a_hash_split_has_judged_queries_alone(whole):
     assert whole["msmarco"] == {"dev": [5193, 5193], "test": [43, 16258]}
-    assert whole["2020"] == {"test": [45, 9098]}
-
-
-def test_queries_without_judgements_stay_out_of_a_hash_split(whole):
     assert whole["all"] == {"test": [200, 16258]}
     assert sum(queries for queries, _ in whole["split"].values()) == 43
 
@@ -161,6 +150,8 @@ def test_wrong_ids_are_named(whole):
     no_queries, two_corpora = whole["errors"]
     assert "'msmarco-document' has no queries, no qrels; with judgements there are msmarco-" in no_queries
     assert "share one corpus" in two_corpora
+    with pytest.raises(InputError, match=r"^ir_datasets knows no dataset 'cranfeld'; near it: cranfield$"):
+        irds.load_irds("cranfeld")
 
 
 def test_msmarco_document_end_to_end(mini):
@@ -170,9 +161,7 @@ def test_msmarco_document_end_to_end(mini):
     assert mini["documents"] == [40, 40]
     assert mini["candidates"] == ["121", [["D3", 6.5592], ["D38", 0.9768]]]
     assert mini["depths"] == [40]
-
-
-def test_train_candidates_of_a_hash_split_hold_nothing_from_dev_and_test(mini):
+    # the train candidates of a hash split hold nothing from dev and test
     assert sum(queries for queries, _ in mini["alone"].values()) == 40
     assert mini["leak"] == 0
     assert mini["kept"]
@@ -196,25 +185,30 @@ def test_documents_that_break_off_are_one_error_and_their_readers_errors_are_the
         [int(document.text) for document in irds.IrdsDocuments("any").stream()]
 
 
-def scored(*triples):
-    names = ("query_id", "doc_id", "score")
-    return [SimpleNamespace(**dict(zip(names, triple, strict=False))) for triple in triples]
+def library_of(monkeypatch, **rows):
+    """Let the library have these rows for any id."""
+    things = {name: [SimpleNamespace(**one) for one in some] for name, some in rows.items()}
+    given = {f"{name}_iter": lambda some=some: iter(some) for name, some in things.items()}
+    monkeypatch.setattr(irds, "_dataset", lambda _: SimpleNamespace(**given))
+
+
+def rows(names, *values):
+    return [dict(zip(names, one, strict=False)) for one in values]
 
 
 def test_scoreddocs_without_meaning_keep_their_order(monkeypatch):
-    rows = scored(
-        ("q1", "b", 0.0), ("q1", "a", 0.0), ("q1", "c", 0.0), ("q2", "x", 3.0), ("q2", "y", 5.0),
-        ("q3", "n"), ("q3", "m"), ("q4", "only", 0.0), ("other", "a", 1.0),
+    scored = rows(
+        ("query_id", "doc_id", "score"), ("q1", "b", 0.0), ("q1", "a", 0.0), ("q1", "c", 0.0), ("q2", "x", 3.0),
+        ("q2", "y", 5.0), ("q3", "n"), ("q3", "m"), ("q4", "only", 0.0), ("other", "a", 1.0),
     )  # fmt: skip
-    monkeypatch.setattr(irds, "_dataset", lambda _: SimpleNamespace(scoreddocs_iter=lambda: iter(rows)))
+    library_of(monkeypatch, scoreddocs=scored)
     run = irds._candidates("any", dict.fromkeys(["q2", "q1", "q3", "q4", "q5"], "text"))
-    assert run == {
-        "q2": {"x": 3.0, "y": 5.0},
-        "q1": {"b": 3.0, "a": 2.0, "c": 1.0},
-        "q3": {"n": 2.0, "m": 1.0},
-        "q4": {"only": 0.0},
-    }
-    assert list(run) == ["q2", "q1", "q3", "q4"]
+    assert list(run.items()) == [
+        ("q2", {"x": 3.0, "y": 5.0}),
+        ("q1", {"b": 3.0, "a": 2.0, "c": 1.0}),
+        ("q3", {"n": 2.0, "m": 1.0}),
+        ("q4", {"only": 0.0}),
+    ]
 
 
 def test_fields_of_other_collections():
@@ -230,26 +224,14 @@ def test_fields_of_other_collections():
     assert made(title="  ", text="x") == Document("d", "x")
 
 
-def test_empty_queries_are_counted_and_left_out(monkeypatch):
-    queries = [
-        SimpleNamespace(query_id="q1", text=" "),
-        SimpleNamespace(query_id="q2", default_text=lambda: "two"),
-    ]
-    monkeypatch.setattr(irds, "_dataset", lambda _: SimpleNamespace(queries_iter=lambda: iter(queries)))
+def test_empty_queries_and_second_judgements_are_told_of(monkeypatch):
+    queries = [{"query_id": "q1", "text": " "}, {"query_id": "q2", "default_text": lambda: "two"}]
+    judged = (("q", "a", 1), ("q", "a", 1), ("q", "b", 0), ("q", "b", 2))
+    library_of(monkeypatch, queries=queries, qrels=rows(("query_id", "doc_id", "relevance"), *judged))
     with pytest.warns(UserWarning, match="1 queries are empty and left out: q1"):
         assert irds._queries("any") == {"q2": "two"}
-
-
-def test_an_unknown_id_is_an_input_error():
-    with pytest.raises(InputError, match=r"^ir_datasets knows no dataset 'cranfeld'; near it: cranfield$"):
-        irds.load_irds("cranfeld")
-
-
-def test_the_identity_of_documents_is_known_without_reading_them(monkeypatch, tmp_path):
-    library = SimpleNamespace(util=SimpleNamespace(home_path=lambda: tmp_path))
-    monkeypatch.setattr(irds, "_library", lambda: library)
-    assert irds.IrdsDocuments("a").identity() == irds.IrdsDocuments("a").identity()
-    assert irds.IrdsDocuments("a").identity() != irds.IrdsDocuments("b").identity()
+    with pytest.warns(UserWarning, match="any: 1 judgements are followed by another one .* which counts: b"):
+        assert irds._qrels("any") == {"q": {"a": 1, "b": 2}}
 
 
 def test_the_documents_of_the_library_with_sections_are_read_to_their_end():
@@ -258,12 +240,3 @@ def test_the_documents_of_the_library_with_sections_are_read_to_their_end():
     sections = (Cord19FullTextSection("Methods", "we asked"), Cord19FullTextSection("Results", "they answered"))
     text = irds.as_document(Cord19FullTextDoc("d", "a title", "", "", "an abstract", sections)).full_text
     assert [text.count(one) for one in ("a title", "an abstract", "Methods", "we asked", "they answered")] == [1] * 5
-
-
-def test_a_document_that_is_judged_twice_otherwise_is_told(monkeypatch):
-    names = ("query_id", "doc_id", "relevance")
-    rows = [SimpleNamespace(**dict(zip(names, row, strict=True))) for row in
-            (("q", "a", 1), ("q", "a", 1), ("q", "b", 0), ("q", "b", 2))]  # fmt: skip
-    monkeypatch.setattr(irds, "_dataset", lambda _: SimpleNamespace(qrels_iter=lambda: iter(rows)))
-    with pytest.warns(UserWarning, match="any: 1 judgements are followed by another one .* which counts: b"):
-        assert irds._qrels("any") == {"q": {"a": 1, "b": 2}}

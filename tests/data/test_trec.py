@@ -1,3 +1,5 @@
+"""Runs and judgements are read back as they were written; what is wrong in a file is named."""
+
 import gzip
 import math
 
@@ -48,11 +50,10 @@ def test_reading_keeps_unicode_blanks_inside_ids_and_takes_tabs(tmp_path):
     ("line", "message"),
     [
         ("q Q0 d 1 2.0", "expected 6 columns"),
-        ("q Q0 d 1 2.0 tag more", "expected 6 columns"),
-        ("q Q0 d one 2.0 tag", "whole number as rank"),
-        ("q Q0 d 1 high tag", "number as score"),
-        ("q Q0 d 1 nan tag", "finite"),
-        ("q Q0 d 1 inf tag", "finite"),
+        ("q Q0 d one 2.0 tag", "the rank must be a whole number, got 'one'"),
+        ("q Q0 d 1_0 2.0 tag", "the rank must be a whole number, got '1_0'"),
+        ("q Q0 d 1 high tag", "the score must be a finite number, got 'high'"),
+        ("q Q0 d 1 nan tag", "the score must be a finite number, got 'nan'"),
         ("q1 Q0 d1 9 0.5 tag", "'d1' comes twice for query 'q1'"),
         ("q Q0 \udcff 1 2.0 tag", "not UTF-8"),  # the byte ff
     ],
@@ -71,7 +72,7 @@ def test_bad_run_lines_are_named(tmp_path, line, message, packed):
     ("line", "message"),
     [
         ("q 0 d", "4 columns"),
-        ("q 0 d 1.5", "whole number as grade"),
+        ("q 0 d 1.5", "the grade must be a whole number, got '1.5'"),
         ("q1 0 d1 0", "judged twice"),
         ("q 0 d 1001", "whole number from -1000 to 1000, got 1001"),
     ],
@@ -85,15 +86,7 @@ def test_bad_qrels_lines_are_named(tmp_path, line, message):
 
 
 @pytest.mark.parametrize(
-    ("run", "tag"),
-    [
-        ({"q 1": {"d": 1.0}}, "t"),
-        ({"": {"d": 1.0}}, "t"),
-        ({"q": {"d\n": 1.0}}, "t"),
-        ({"q": {"d": 1.0}}, "a b"),
-        ({"q": {"d": math.nan}}, "t"),
-        ({"q": {"\ud800": 1.0}}, "t"),
-    ],
+    ("run", "tag"), [({"q 1": {"d": 1.0}}, "t"), ({"q": {"d\n": 1.0}}, "t"), ({}, "a b"), ({"q": {"d": math.nan}}, "t")]
 )
 def test_what_cannot_be_read_back_is_not_written(tmp_path, run, tag):
     path = tmp_path / "run"
@@ -101,9 +94,3 @@ def test_what_cannot_be_read_back_is_not_written(tmp_path, run, tag):
     with pytest.raises(InputError):
         write_run(path, {"ok": {"d": 1.0}} | run, tag)
     assert path.read_text() == "old"
-
-
-def test_qrels_with_blanks_are_not_written(tmp_path):
-    with pytest.raises(InputError, match="one word"):
-        write_qrels(tmp_path / "qrels", {"q": {"d 1": 1}})
-    assert not list(tmp_path.iterdir())

@@ -103,12 +103,3 @@ def test_other_words_and_other_parameters_have_weights_of_their_own(make, tiny_b
     fewer = Counting(tiny_bert[0], top=5)
     make(cache, fewer)(pairs(0))
     assert fewer.weighed == 2
-
-
-def test_a_graph_is_drawn_in_full_precision(make):
-    plain, cast = make(None), make(None)
-    expected = plain(pairs(0, 1))
-    with torch.autocast("cpu", torch.bfloat16):
-        found = cast(pairs(0, 1))
-    for key in KEYS:
-        assert torch.equal(found[key], expected[key])

@@ -6,7 +6,7 @@ from conftest import pair_inputs, passage_batch
 from tales import builder_of
 
 from socialgraph.data.graph import gather, rate
-from socialgraph.data.passage_bm25 import PassageBM25
+from socialgraph.data.relevance import PassageBM25
 from socialgraph.edges.reading_order import ReadingOrder
 from socialgraph.errors import InputError, OptionError
 from socialgraph.nn.keyb import KeyB, KeyBPARADE

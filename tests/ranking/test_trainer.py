@@ -6,7 +6,8 @@ from trained import losses_of, trained
 from training_task import OPTIONS, Overlap
 from transformers import TrainingArguments
 
-from socialgraph.data import Cache, GroupCollator, Split, TrainingGroups
+from socialgraph.data import Cache, Split, TrainingGroups
+from socialgraph.data.groups import GroupCollator
 from socialgraph.edges import DynamicCentrality, SocialEdges, StaticDistance
 from socialgraph.errors import InputError, OptionError, TooLargeError
 from socialgraph.nn import Socialformer

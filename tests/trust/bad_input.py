@@ -16,60 +16,35 @@ import numpy as np
 
 NAN, INF = math.nan, math.inf
 
-#: texts that no program expects, by name. The lone surrogate cannot be written to a file.
+#: texts that no program expects, by name. A lone surrogate cannot be written to a file.
 TEXTS = {
     "empty": "",
-    "blank": " ",
     "unicode blanks": "\u00a0\u2003\u3000",
     "line ends": "w1\u2028w2\u2029w3\u0085w4",
-    "NUL": "w1\x00w2",
     "controls": "".join(map(chr, [*range(1, 9), 11, 12, *range(14, 32), *range(127, 160)])),
     "escape sequences": "\x1b[31mw1\x1b]0;title\x07\x1b[2J",
-    "backspaces": "w1\b\b\bw2",
-    "right to left": "שלום عليكم w1",
-    "direction overrides": "\u202ew1 w2\u202c\u2066\u2069\u200f\u061c",
-    "emoji": "😀👩‍🔬🏳️‍🌈 w1",
-    "only emoji": "😀" * 50,
+    "direction overrides": "\u202ew1 w2\u202c\u2066\u2069\u200f\u061cשלום عليكم",
+    "only emoji": "😀👩‍🔬🏳️‍🌈" * 50,
     "stacked accents": "w1" + "\u0301" * 500,
     "zero widths": "w\u200b1\u200c\u200d\ufeffw2",
-    "private use and non-characters": "\ue000\ufffe\uffff\U0010ffff w1",
-    "replacement": "\ufffd w1",
-    "Chinese": "长文档排序 w1",
+    "non-characters": "\ue000\ufffe\uffff\U0010ffff\ufffd w1",
     "a word of 1 MB": "a" * 1_000_000,
     "a million words": "w7 " * 333_333,
-    "a million points": "." * 1_000_000,
-    "one character": "a",
-    "one word 1,000 times": "w3 " * 1000,
-    "one known word": "w3",
-    "only special tokens": "[CLS] [SEP] [MASK] [PAD] [UNK]",
-    "special tokens": "[CLS] w1 [SEP] w2 [MASK]",
+    "special tokens": "[CLS] w1 [SEP] w2 [MASK] [PAD] [UNK]",
     "markup": "<script>alert(1)</script> & \" ' </textarea>",
-    "format strings": "%s %n {0} {{x}} ${y} $(z) `id`",
-    "paths": "../../etc/passwd C:\\windows \\\\host\\share",
-    "numbers": "1e999 nan -inf 0x10 ١٢٣ 99999999999999999999999999",
-    "quotes and backslashes": '"\\" \\u0000 \\\\',
-    "JSON": '{"doc_id": "d9", "text": [1, {"a": null}]}',
+    "format strings": "%s %n {0} {{x}} ${y} $(z) `id` \\u0000",
 }
-SURROGATES = {
-    "a lone high surrogate": "w1 \ud800 w2",
-    "a lone low surrogate": "\udc00",
-    "a pair the wrong way": "\ude00\ud83d",
-}
+SURROGATES = {"a lone high surrogate": "w1 \ud800 w2", "a pair the wrong way": "\ude00\ud83d"}
 
 IDS = {
     **{name: text for name, text in TEXTS.items() if len(text) < 10_000},
     "a path that leaves": "../../../../etc/passwd",
-    "an absolute path": "/etc/passwd",
-    "a dot": ".",
     "two dots": "..",
-    "a device": "CON",
     "an option": "--help",
-    "a comment": "#1",
     "5,000 letters": "d" * 5000,
     "a number": "007",
     "a hidden id": "\u200b",
-    "Python": "__class__",
-}  # fmt: skip
+}
 
 
 class Case(NamedTuple):
@@ -126,77 +101,51 @@ def collections() -> Iterator[Case]:
         yield Case(f"only a query of {name}", {QUERIES: asked, QRELS: b"odd 0 d1 1\n", RUN: b"odd Q0 d1 1 1.0 t\n"})
         yield Case(f"only a query of {name}, no candidates", {QUERIES: asked, QRELS: b"odd 0 d1 1\n"})
     yield Case("grades below 0 alone", {QRELS: b"q1 0 d1 -1\nq1 0 d2 -2\nq2 0 d2 -1000\n"})
-    yield Case("no queries at all", {QUERIES: None})
-    yield Case("no corpus at all", {CORPUS: None})
     yield Case("a split called ..", {"queries....tsv": COLLECTION[QUERIES]})
     yield Case("a split with an escape", {"queries.\x1b[31m.tsv": COLLECTION[QUERIES]})
-    yield Case("a split with a line end", {"queries.a\nb.tsv": COLLECTION[QUERIES]})
-    yield Case("a run called with an escape", {RUN: None, "run.\x1b[31m.test.txt": COLLECTION[RUN]})
-    yield Case("a split without a name", {"queries..tsv": COLLECTION[QUERIES]})
+    yield Case("a run called with a line end", {RUN: None, "run.\n.test.txt": COLLECTION[RUN]})
 
 
 def _corpus_lines() -> dict[str, bytes]:
     deep = 100_000
     return {
-        "blank": b"", "spaces": b"   ", "no JSON": b"hello", "a number": b"4", "null": b"null", "true": b"true",
-        "NaN": b"NaN",
-        "a string": b'"d9"', "a list": b'["d9", "w1"]', "an empty object": b"{}", "cut": b'{"doc_id": "d9", "text": "w',
+        "blank": b"", "a number": b"4", "a list": b'["d9", "w1"]', "cut": b'{"doc_id": "d9", "text": "w',
         "two objects": line(doc_id="d8", text="a").strip() + line(doc_id="d9", text="b").strip(),
-        "lists 10^5 deep": b"[" * deep + b"]" * deep, "objects 10^5 deep": b'{"a":' * deep + b"1" + b"}" * deep,
+        "lists 10^5 deep": b"[" * deep + b"]" * deep,
         "deep in a field": b'{"doc_id": "d9", "text": ' + b"[" * deep + b"]" * deep + b"}",
-        "lists 400 deep": b'{"doc_id": "d9", "text": ' + b"[" * 400 + b"]" * 400 + b"}",
         "deep in an unknown field": b'{"doc_id": "d9", "text": "w1", "more": ' + b"[" * 400 + b"]" * 400 + b"}",
         "a number of 10,000 digits": b'{"doc_id": ' + b"9" * 10_000 + b', "text": "w1"}',
-        "1e999": b'{"doc_id": 1e999, "text": "w1"}', "text NaN": b'{"doc_id": "d9", "text": NaN}',
-        "no id": b'{"text": "w1"}', "no text": b'{"doc_id": "d9"}', "another key": b'{"id": "d9", "contents": "w1"}',
+        "no id": b'{"text": "w1"}', "another key": b'{"id": "d9", "contents": "w1"}',
         "many other keys": json.dumps({f"key{i}": i for i in range(5000)}).encode(),
         "a key of 1 MB": json.dumps({"k" * 1_000_000: 1}).encode(),
-        "text null": b'{"doc_id": "d9", "text": null}', "text a list": b'{"doc_id": "d9", "text": ["w1"]}',
-        "text a number": b'{"doc_id": "d9", "text": 5}', "text an object": b'{"doc_id": "d9", "text": {"a": 1}}',
-        "title null": b'{"doc_id": "d9", "text": "w1", "title": null}', "id null": b'{"doc_id": null, "text": "w1"}',
+        "text null": b'{"doc_id": "d9", "text": null}', "text NaN": b'{"doc_id": "d9", "text": NaN}',
         "id true": b'{"doc_id": true, "text": "w1"}', "id twice": line(doc_id="d1", text="w1").strip(),
-        "a key twice": b'{"doc_id": "d9", "doc_id": "d8", "text": "w1"}',
-        "a lone surrogate, escaped": rb'{"doc_id": "d9", "text": "\ud800"}',
         "a lone surrogate in the id": rb'{"doc_id": "\udfff", "text": "w1"}',
         "a lone surrogate in the title": rb'{"doc_id": "d9", "text": "w1", "title": "\udc80"}',
         "a pair, escaped": rb'{"doc_id": "d9", "text": "\ud83d\ude00 w1"}',
-        "NUL, escaped": rb'{"doc_id": "d9", "text": "\u0000 w1"}',
         "NUL in the id, escaped": rb'{"doc_id": "d\u00009", "text": "w1"}',
-        "a raw NUL": b'{"doc_id": "d9", "text": "\x00"}',
-        "surrogates as bytes": b'{"doc_id": "d9", "text": "\xed\xa0\x80"}',
         "latin-1": '{"doc_id": "d9", "text": "é"}'.encode("latin-1"),
-        "overlong UTF-8": b'{"doc_id": "d9", "text": "\xc0\xaf"}', "UTF-8 cut": b'{"doc_id": "d9", "text": "\xe2\x82"}',
-        "beyond Unicode": b'{"doc_id": "d9", "text": "\xf4\x90\x80\x80"}', "bytes of a pickle": b"\x80\x04\x95\x00.",
-        "comments": b'{"doc_id": "d9", "text": "w1"} // no', "single quotes": b"{'doc_id': 'd9', 'text': 'w1'}",
-        "a comma at the end": b'{"doc_id": "d9", "text": "w1",}', "a bad escape": rb'{"doc_id": "d9", "text": "\x41"}',
+        "surrogates as bytes": b'{"doc_id": "d9", "text": "\xed\xa0\x80"}', "bytes of a pickle": b"\x80\x04\x95\x00.",
     }  # fmt: skip
 
 
 def _lines() -> dict[str, dict[str, bytes]]:
-    numbers = {"nan": b"nan", "inf": b"inf", "-inf": b"-Infinity", "1e999": b"1e999", "hexadecimal": b"0x10",
-               "Arabic digits": "١٢".encode(), "full-width digits": "１２".encode(), "underscores": b"1_000",
-               "5,000 digits": b"9" * 5000, "a comma": b"1,5", "nothing but a sign": b"-", "a fraction": b"1/2",
-               "beyond 64 bits": b"99999999999999999999", "complex": b"1j", "boolean": b"True",
-               "-0": b"-0", "tiny": b"1e-320", "large": b"1e308", "minus": b"-1", "leading zeros": b"0001"}  # fmt: skip
+    numbers = {"nan": b"nan", "-inf": b"-Infinity", "1e999": b"1e999", "hexadecimal": b"0x10",
+               "Arabic digits": "١٢".encode(), "underscores": b"1_000", "5,000 digits": b"9" * 5000, "a comma": b"1,5",
+               "beyond 64 bits": b"99999999999999999999", "tiny": b"1e-320", "minus": b"-1"}  # fmt: skip
     return {
         QUERIES: {
-            "blank": b"", "only an id": b"q9", "only a tab": b"\t", "no id": b"\tw1", "three columns": b"q9\tw1\tw2",
-            "blanks instead of a tab": b"q9 w1", "twice": b"q1\tw1", "not UTF-8": b"q9\t\xff\xfe",
-            "a blank in the id": b"q 9\tw1",
-            "100,000 tabs": b"\t" * 100_000, "a carriage return inside": b"q9\tw1\rw2", "NUL only": b"q9\t\x00",
+            "blank": b"", "no id": b"\tw1", "three columns": b"q9\tw1\tw2", "twice": b"q1\tw1",
+            "not UTF-8": b"q9\t\xff\xfe", "100,000 tabs": b"\t" * 100_000, "a carriage return inside": b"q9\tw1\rw2",
         },
         QRELS: {
-            "blank": b"", "one column": b"q1", "three columns": b"q1 0 d0", "five columns": b"q1 0 d0 1 2",
-            "100,000 columns": b"q1 " * 100_000, "twice": b"q1 0 d1 0", "unknown document": b"q1 0 d9 1",
-            "unknown query": b"q9 0 d1 1", "not UTF-8": b"q1 0 \xff 1", "a grade of words": b"q1 0 d0 high",
-            "commas": b"q1,0,d0,1",
+            "blank": b"", "three columns": b"q1 0 d0", "100,000 columns": b"q1 " * 100_000, "twice": b"q1 0 d1 0",
+            "unknown document": b"q1 0 d9 1", "unknown query": b"q9 0 d1 1", "not UTF-8": b"q1 0 \xff 1",
             **{f"grade {name}": b"q1 0 d0 " + number for name, number in numbers.items()},
         },
         RUN: {
-            "blank": b"", "one column": b"q1", "five columns": b"q1 Q0 d1 1 1.0",
-            "seven columns": b"q1 Q0 d1 1 1.0 t t",
-            "100,000 columns": b"q1 " * 100_000, "twice": b"q1 Q0 d1 9 0.5 t", "unknown document": b"q1 Q0 d9 9 0.5 t",
-            "unknown query": b"q9 Q0 d1 9 0.5 t", "not UTF-8": b"q1 Q0 \xff 9 0.5 t", "commas": b"q1,Q0,d0,9,0.5,t",
+            "blank": b"", "five columns": b"q1 Q0 d1 1 1.0", "twice": b"q1 Q0 d1 9 0.5 t",
+            "unknown document": b"q1 Q0 d9 9 0.5 t", "unknown query": b"q9 Q0 d1 9 0.5 t",
             **{f"rank {name}": b"q1 Q0 d3 " + number + b" 0.5 t" for name, number in numbers.items()},
             **{f"score {name}": b"q1 Q0 d3 9 " + number + b" t" for name, number in numbers.items()},
         },
@@ -204,18 +153,13 @@ def _lines() -> dict[str, dict[str, bytes]]:
 
 
 def _whole_files(file: str, content: bytes) -> Iterator[Case]:
-    text = content.decode()
     odd = {
-        "empty": b"", "one line end": b"\n", "only blanks": b"  \n\t\n",
-        "no line end at the end": content.rstrip(b"\n"),
-        "a byte order mark": b"\xef\xbb\xbf" + content, "two byte order marks": b"\xef\xbb\xbf" * 2 + content,
-        "CRLF": content.replace(b"\n", b"\r\n"), "CR": content.replace(b"\n", b"\r"),
-        "UTF-16": text.encode("utf-16"), "UTF-32": text.encode("utf-32"), "EBCDIC": text.encode("cp500"),
+        "empty": b"", "only blanks": b"  \n\t\n", "no line end at the end": content.rstrip(b"\n"),
+        "two byte order marks": b"\xef\xbb\xbf" * 2 + content, "CRLF": content.replace(b"\n", b"\r\n"),
+        "CR": content.replace(b"\n", b"\r"), "UTF-16": content.decode().encode("utf-16"),
         "random bytes": np.random.default_rng(0).bytes(5000), "10,000 NULs": bytes(10_000),
         "cut in the middle": content[: len(content) // 2], "twice": content + content,
-        "a blank line first": b"\n" + content,
         "packed, but not called so": gzip.compress(content),
-        "a pickle": b"\x80\x04\x95\x0b\x00\x00\x00\x00\x00\x00\x00.",
     }  # fmt: skip
     for name, raw in odd.items():
         yield Case(f"{file}: {name}", {file: raw})
@@ -223,12 +167,9 @@ def _whole_files(file: str, content: bytes) -> Iterator[Case]:
         return
     packed = gzip.compress(content)
     gzipped = {
-        "packed": packed, "packed twice": gzip.compress(packed), "not packed, but called so": content,
-        "packed, cut": packed[:-5],
-        "packed, a bit turned": packed[:14] + bytes([packed[14] ^ 4]) + packed[15:], "packed, empty": b"",
-        "packed in two parts": packed + gzip.compress(b""), "packed, then garbage": packed + b"garbage",
-        "packed, wrong length": packed[:-4] + b"\0\0\0\0", "packed, one long line": gzip.compress(bytes(40 << 20), 1),
+        "packed": packed, "packed twice": gzip.compress(packed), "packed, cut": packed[:-5], "packed, empty": b"",
+        "packed, a bit turned": packed[:14] + bytes([packed[14] ^ 4]) + packed[15:],
+        "packed, then garbage": packed + b"garbage", "packed, one long line": gzip.compress(bytes(40 << 20), 1),
     }  # fmt: skip
     for name, raw in gzipped.items():
         yield Case(f"{file}: {name}", {file: None, f"{file}.gz": raw})
-    yield Case(f"{file}: packed and plain", {f"{file}.gz": packed})

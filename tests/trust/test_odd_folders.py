@@ -49,4 +49,4 @@ def test_odd_folders(tmp_path):
             ledger.wrong.append(f"{name}: no warning {odd.warning!r}, but {said}")
         if odd.warning is None and odd.error is None and said:
             ledger.wrong.append(f"{name}: a warning of what is right: {said}")
-    ledger.close(at_least=45)
+    ledger.close(at_least=30)

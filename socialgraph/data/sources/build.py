@@ -1,8 +1,8 @@
 """From a source's contents to a folder that :func:`socialgraph.data.load_folder` reads.
 
-Beside the files that it names there are ``doc_tokens.tsv`` (document, its length), ``evidence.tsv.gz`` (where a
-question's answer stands), ``LICENSE``, ``NOTICE``, and what the source adds. Lengths and places are in word pieces of
-``text`` alone, without title and special tokens.
+Beside the files that it names there are ``evidence.tsv.gz`` (where a question's answer stands), ``LICENSE``,
+``NOTICE``, and what the source adds. Lengths and places are in word pieces of ``text`` alone, without title and special
+tokens.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from typing import Any, Protocol, Self
 
 from socialgraph.backbone import OFFLINE, load_tokenizer
 from socialgraph.data.collection import Document, Queries, Run
-from socialgraph.data.files import atomic_text
-from socialgraph.data.sources.flags import flags
+from socialgraph.data.files import atomic_write
 from socialgraph.data.sources.source import BOUNDS, Contents, Question, Source, bucket, sha1
 from socialgraph.data.trec import write_qrels
 
@@ -77,9 +76,7 @@ def write_folder(source: Source, contents: Contents, licence: Path, folder: Path
     splits = {part: [one for one in contents.questions if where[one.doc_id] == part] for part in _PARTS}
     _write_texts(source, contents, pieces, folder)
     shutil.copyfile(licence, folder / "LICENSE")
-    runs, whole = _candidates(contents.documents, splits, first_stage)
-    if source.flags:
-        _write(folder / "flags.tsv", flags(contents, whole))
+    runs = _candidates(contents.documents, splits, first_stage)
     for part, size in source.balanced.items():
         chosen = _balanced(splits[part], pieces.lengths, runs[part] if source.only_found else None, size)
         splits[f"{part}_bal"] = chosen
@@ -94,7 +91,6 @@ _PARTS = ("train", "dev", "test")
 def _write_texts(source: Source, contents: Contents, pieces: Pieces, folder: Path) -> None:
     corpus = "".join(json.dumps(_entry(one), ensure_ascii=False) + "\n" for one in contents.documents.values())
     _write(folder / "corpus.jsonl.gz", corpus)
-    _write(folder / "doc_tokens.tsv", "".join(f"{doc_id}\t{n}\n" for doc_id, n in pieces.lengths.items()))
     lines = ["qid\tdoc_id\tstart_tok\tend_tok\n"]
     for one in sorted(contents.questions):
         if span := pieces.span(one):
@@ -112,23 +108,24 @@ def _entry(document: Document) -> dict[str, str]:
 
 def _candidates(
     documents: dict[str, Document], splits: dict[str, list[Question]], first_stage: FirstStage
-) -> tuple[dict[str, Run], Run]:
-    """Return the candidates of each split, and those of every question among all documents.
+) -> dict[str, Run]:
+    """Return the candidates of each split.
 
     Those of train come from an index of the documents that are relevant to no question of dev or test, so that training
     on its negatives never shows a model a document of the test.
     """
-    asked = {part: {one.query_id: one.text for one in questions} for part, questions in splits.items()}
     held_out = {one.doc_id for part in ("dev", "test") for one in splits[part]}
     rest = {doc_id: document for doc_id, document in documents.items() if doc_id not in held_out}
-    first_stage.fit(documents)
-    whole = {part: filled(first_stage.retrieve(asked[part], DEPTH), asked[part], documents) for part in _PARTS}
-    first_stage.fit(rest)
-    train = filled(first_stage.retrieve(asked["train"], DEPTH), asked["train"], rest)
-    return {**whole, "train": train}, whole["train"] | whole["dev"] | whole["test"]
+    runs = {}
+    for some, parts in ((documents, ("dev", "test")), (rest, ("train",))):
+        first_stage.fit(some)
+        for part in parts:
+            asked = {one.query_id: one.text for one in splits[part]}
+            runs[part] = fill(first_stage.retrieve(asked, DEPTH), asked, some)
+    return runs
 
 
-def filled(run: Run, queries: Queries, documents: Mapping[str, Any]) -> Run:
+def fill(run: Run, queries: Queries, documents: Mapping[str, Any]) -> Run:
     """Return the run with documents that share no word with the query after all others, score 0, by id, up to `DEPTH`.
 
     So every question has as many candidates as every other.
@@ -168,5 +165,5 @@ def _write_split(part: str, questions: list[Question], run: Run, folder: Path) -
 
 
 def _write(path: Path, text: str) -> None:
-    with atomic_text(path) as file:
+    with atomic_write(path) as file:
         file.write(text)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from socialgraph.data.collection import Document
-from socialgraph.data.sources.source import Contents, Question, Source, first_asked, one_line, sha1
+from socialgraph.data.sources.source import Contents, Question, Source, one_line, sha1, without_repeats
 
 _FILE = "data/question-answering/200423_covidQA.json"
 _NOTICE = """\
@@ -32,7 +32,7 @@ def read(folder: Path) -> Contents:
             start = question["answers"][0]["answer_start"]
             # the answer's first character: that is where it starts, and all that is kept of its place
             asked.append(Question("", one_line(question["question"]), doc_id, (start, start + 1)))
-    kept = first_asked(asked, everywhere=True)
+    kept = without_repeats(asked, everywhere=True)
     questions = [one._replace(query_id=f"{one.doc_id}-{number}") for number, one in enumerate(kept)]
     return Contents(documents, questions, _splits)
 
@@ -48,7 +48,7 @@ COVIDQA = Source(
     repository="deepset-ai/COVID-QA",
     commit="fb2eb5e249618457e5359806601086c635c8eb8f",
     files=("LICENSE", _FILE),
-    digest="ed1cf09374e8c9e6ddaab43a77690576dfa48ee0b162aef4f2b14aba263d319f",
+    digest="324ca830512b51901d264be429debf233c9cae5a8494533b40e424422845aec7",
     read=read,
     notice=_NOTICE,
 )

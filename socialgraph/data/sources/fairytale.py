@@ -12,11 +12,11 @@ from itertools import accumulate
 from pathlib import Path
 
 from socialgraph.data.collection import Document
-from socialgraph.data.sources.source import BOUNDS, Contents, Question, Source, bucket, first_asked, one_line, sha1
+from socialgraph.data.sources.source import BOUNDS, Contents, Question, Source, bucket, one_line, sha1, without_repeats
 
 _STORIES = "data-by-train-split/section-stories/all"
 _QUESTIONS = "data-by-train-split/questions"
-_OFFICIAL = {"train": "train", "val": "dev", "test": "test"}  # the authors' split: folder -> name
+_PARTS = ("train", "val", "test")  # the authors' split, which has too few tales for a test by length
 _TEST, _DEV = 0.37, 0.09  # shares of each bucket's tales
 _NOTICE = """\
 Source: https://github.com/uci-soe/FairytaleQAData (commit a24ddc1), Xu et al., \
@@ -31,17 +31,13 @@ def read(folder: Path) -> Contents:
     """Read the source: a tale's id is its file's name; it has no title, which would give the answer away."""
     documents: dict[str, Document] = {}
     questions: list[Question] = []
-    official: dict[str, str] = {}
-    for part, split in _OFFICIAL.items():
+    for part in _PARTS:
         for file in sorted((folder / _QUESTIONS / part).glob("*-questions.csv")):
             doc_id = file.name.removesuffix("-questions.csv")
             sections = [row["text"] for row in _rows(folder / _STORIES / f"{doc_id}-story.csv")]
             documents[doc_id] = Document(doc_id, "\n".join(sections))
-            new = _questions(doc_id, sections, _rows(file))
-            questions += new
-            official |= {one.query_id: split for one in new}
-    table = "".join(f"{query_id}\t{split}\n" for query_id, split in sorted(official.items()))
-    return Contents(dict(sorted(documents.items())), questions, _splits, {"official_split.tsv": table})
+            questions += _questions(doc_id, sections, _rows(file))
+    return Contents(dict(sorted(documents.items())), questions, _splits)
 
 
 def _questions(doc_id: str, sections: list[str], rows: list[dict[str, str]]) -> list[Question]:
@@ -50,7 +46,7 @@ def _questions(doc_id: str, sections: list[str], rows: list[dict[str, str]]) -> 
         query_id = f"{doc_id}-{row['question_id']}"
         one = Question(query_id, one_line(row["question"]), doc_id, _place(sections, row["cor_section"]))
         by_id.setdefault(query_id, one)  # an id that comes twice: the first counts
-    return first_asked(by_id.values())
+    return without_repeats(by_id.values())
 
 
 def _rows(file: Path) -> list[dict[str, str]]:
@@ -88,7 +84,7 @@ FAIRYTALE = Source(
     repository="uci-soe/FairytaleQAData",
     commit="a24ddc17364666b7c13a425b9970c87368b03417",
     files=("LICENSE", f"{_STORIES}/*.csv", f"{_QUESTIONS}/*/*.csv"),
-    digest="12e634b1fc8443382a9a08b3970a99e298bd128d6fb63975820ee3e7a0ae0a79",
+    digest="43bef48e06a022eb25d2b54b27cde3714755fb0876b1dcd7ba19c310be298c2d",
     read=read,
     notice=_NOTICE,
     balanced={"test": 150},

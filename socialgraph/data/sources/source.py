@@ -52,12 +52,11 @@ class Source:
         repository: on GitHub, ``owner/name``.
         commit: of that repository, 40 hexadecimal digits.
         files: patterns of the files that are read, relative to the repository.
-        digest: of those files, see :func:`socialgraph.data.sources.fetch.check_source`.
+        digest: of what is built, see :func:`socialgraph.data.sources.make.digest`.
         read: from the unpacked repository to its contents.
         notice: what the file NOTICE says: source, licence, changes.
         balanced: split -> questions for each bucket of the relevant document's length, in a split ``<split>_bal``.
         only_found: whether a balanced split takes only questions whose document is among the first candidates.
-        flags: whether ``flags.tsv`` says which questions are anchored in their document.
     """
 
     name: str
@@ -69,7 +68,6 @@ class Source:
     notice: str
     balanced: Mapping[str, int] = field(default_factory=dict)
     only_found: bool = False
-    flags: bool = False
 
 
 def sha1(text: str) -> str:
@@ -87,7 +85,7 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def first_asked(questions: Iterable[Question], everywhere: bool = False) -> list[Question]:
+def without_repeats(questions: Iterable[Question], everywhere: bool = False) -> list[Question]:
     """Return the questions without exact repeats for one document (upper and lower case alike); the first stays.
 
     Args:

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from socialgraph.data.collection import Document
-from socialgraph.data.sources.source import Contents, Question, Source, first_asked, one_line
+from socialgraph.data.sources.source import Contents, Question, Source, one_line, without_repeats
 from socialgraph.data.sources.wikipedia import PageText, page_text
 
 _DEV, _TEST = "random-split-1-dev", "pristine-unseen-tables"
@@ -51,7 +51,7 @@ def read(folder: Path) -> Contents:
             questions.append(Question(query_id, text, doc_id, pages[doc_id].place(number)))
     held = {part: {tables[context][0] for _, _, context in asked[part]} for part in (_DEV, _TEST)}
     return Contents(
-        dict(sorted(documents.items())), first_asked(questions), partial(_splits, held), {"pages.tsv": about}
+        dict(sorted(documents.items())), without_repeats(questions), partial(_splits, held), {"pages.tsv": about}
     )
 
 
@@ -83,10 +83,9 @@ WTQ = Source(
     repository="ppasupat/WikiTableQuestions",
     commit="7d455a5a707b96341ef72aff9428749d443d8aa9",
     files=("LICENSE", "page/*/*.html", "page/*/*.json", *(f"data/{part}.tsv" for part in (*_ASKED, _DEV))),
-    digest="7b030d75b705d1bdc9258d7249603734af8a6eccbda4aa875cf6273afaac0bb4",
+    digest="c02332ba2b1f4965a5a817d26a983c54736147f6ca1509af08c5ef76137b1864",
     read=read,
     notice=_NOTICE,
     balanced={"dev": 60, "test": 150},
     only_found=True,
-    flags=True,
 )

@@ -55,12 +55,3 @@ def test_splits_are_drawn_by_hash_in_each_bucket_of_lengths(contents):
     halves = contents.splits({tale: 511 if tale in drawn[::2] else 512 for tale in TALES})
     assert sorted(tale for tale in halves if halves[tale] == "test") == ["the-lynx", "the-toad"]
     assert "dev" not in halves.values()
-
-
-def test_the_authors_split_is_a_table(contents):
-    table = dict(line.split("\t") for line in contents.tables["official_split.tsv"].splitlines())
-    assert list(table) == sorted(one.query_id for one in contents.questions)
-    assert {query_id: split for query_id, split in table.items() if split != "train"} == {
-        **{f"the-lynx-{n}": "dev" for n in (1, 2, 3, 10)},
-        **{f"the-newt-{n}": "test" for n in (1, 2, 3, 10)},
-    }

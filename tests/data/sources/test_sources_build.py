@@ -1,4 +1,4 @@
-"""The folder that is built: lengths, places, candidates and balanced splits, and that the loader reads it."""
+"""The folder that is built: places, candidates and balanced splits, and that the loader reads it."""
 
 import gzip
 from dataclasses import replace
@@ -8,7 +8,7 @@ from excerpts import write_fairytale
 
 from socialgraph.data import load_folder
 from socialgraph.data.collection import Document
-from socialgraph.data.sources.build import Pieces, filled, write_folder
+from socialgraph.data.sources.build import Pieces, fill, write_folder
 from socialgraph.data.sources.fairytale import FAIRYTALE
 from socialgraph.data.sources.source import Question, bucket, sha1
 from socialgraph.ranking import BM25
@@ -37,18 +37,12 @@ def lines(file):
 def test_word_pieces_and_places():
     text = "Unbelievably long: otters swam."
     pieces = Pieces({"d": Document("d", text, "A title that counts nothing")})
-    # unbelievable ##y? whatever BERT makes of the first word: the others are one piece each but "otters"
-    count = pieces.lengths["d"]
-    at = text.index("swam")
+    count, at = pieces.lengths["d"], text.index("swam")
     assert pieces.span(Question("q", "", "d", (at, at + 4))) == (count - 2, count - 1)
     assert pieces.span(Question("q", "", "d", (0, len(text)))) == (0, count)
-    assert pieces.span(Question("q", "", "d", (3, 4)))[0] in range(pieces.span(Question("q", "", "d", (0, 12)))[1])
     # a place that begins in a blank begins at the next word
     assert pieces.span(Question("q", "", "d", (at - 1, at + 4))) == (count - 2, count - 1)
     assert pieces.span(Question("q", "", "d", None)) is None
-
-
-def test_buckets_begin_at_their_bounds():
     assert [bucket(length) for length in (0, 511, 512, 1023, 1024, 2047, 2048, 90_000)] == [0, 0, 1, 1, 2, 2, 3, 3]
 
 
@@ -56,32 +50,24 @@ def test_the_loader_reads_what_was_built(built):
     collection = load_folder(built)
     assert set(collection.splits) == {"train", "dev", "test", "test_bal"}
     assert collection["dev"].qrels["the-newt-1"] == {"the-newt": 1}
-    collection.check()
     assert (built / "LICENSE").read_text() == "A licence.\n"
     assert "a24ddc1" in (built / "NOTICE").read_text()
-    lengths = dict(line.split("\t") for line in lines(built / "doc_tokens.tsv"))
-    assert lengths.keys() == collection.documents.keys()
-    # once there was a newt . it lived by a brook . " good day , " said the newt , " and who are you ? " in ... shell .
-    assert int(lengths["the-toad"]) - int(lengths["the-newt"]) == 0  # toad and newt are one piece each
-
-
-def test_candidates_of_train_hold_no_document_of_the_test(built):
-    collection = load_folder(built)
+    # candidates of train hold no document of the test
     rest = {"the-heron", "the-stoat", "the-otter"}
     assert all(set(found) == rest for found in collection["train"].candidates.values())
     assert all(len(found) == 6 for found in collection["test"].candidates.values())
-    assert all(list(run) == list(collection["test"].queries) for run in [collection["test"].candidates])
+    assert list(collection["test"].candidates) == list(collection["test"].queries)
 
 
 def test_documents_that_share_no_word_come_last_by_id():
     documents = {doc_id: None for doc_id in ("c", "a", "d", "b")}
-    run = filled({"q1": {"c": 2.0}}, {"q1": "", "q2": ""}, documents)
+    run = fill({"q1": {"c": 2.0}}, {"q1": "", "q2": ""}, documents)
     assert [list(found.items()) for found in run.values()] == [
         [("c", 2.0), ("a", 0.0), ("b", 0.0), ("d", 0.0)],
         [("a", 0.0), ("b", 0.0), ("c", 0.0), ("d", 0.0)],
     ]
     many = {f"d{number:03d}": None for number in range(300)}
-    assert list(filled({}, {"q": ""}, many)["q"]) == [f"d{number:03d}" for number in range(100)]
+    assert list(fill({}, {"q": ""}, many)["q"]) == [f"d{number:03d}" for number in range(100)]
 
 
 def test_evidence_is_sorted_and_lacks_questions_without_a_place(built):

@@ -3,9 +3,6 @@
 import pytest
 from excerpts import write_wtq
 
-from socialgraph.data.collection import Document
-from socialgraph.data.sources.flags import flags
-from socialgraph.data.sources.source import Contents, Question
 from socialgraph.data.sources.wtq import WTQ
 
 pytest.importorskip("lxml", reason="the extra 'data' is not installed")
@@ -46,20 +43,3 @@ def test_the_place_is_the_table_that_was_asked_about(contents):
 def test_a_page_goes_where_the_authors_have_it(contents):
     found = contents.splits(dict.fromkeys(contents.documents, 1))
     assert found == {"W31": "train", "W32": "dev", "W33": "train", "W4": "test"}
-
-
-def test_flags_say_which_questions_share_a_rare_word_with_their_document():
-    documents = {f"d{n}": Document(f"d{n}", f"common word{n}", "rare" if n < 2 else "") for n in range(100)}
-    documents["d99"] = Document("d99", "common often often")
-    documents |= {f"e{n}": Document(f"e{n}", "often") for n in range(2)}
-    questions = [
-        Question("q3", "the common way", "d5", None),  # 100 of 102 documents
-        Question("q1", "Word7!", "d7", None),  # one document
-        Question("q2", "word8", "d7", None),  # rare, but not in its document
-        Question("q4", "RARELY", "d1", None),  # the stem of two of 102: at most 2 %
-        Question("q5", "often", "d99", None),  # three of 102
-    ]
-    run = {"q1": {"d3": 2.0, "d7": 1.0}, "q4": {"d1": 1.0}, "q5": {"d1": 1.0}}
-    assert flags(Contents(documents, questions, lambda lengths: {}), run) == (
-        "q1\t1\t2\nq2\t0\t0\nq3\t0\t0\nq4\t1\t1\nq5\t0\t0\n"
-    )
