@@ -16,7 +16,7 @@ from bad_options import CONFIGS, options
 from commands import configuration
 from conftest import document_batch
 from hydra import compose
-from lab.system import System
+from lab.execute import System
 from ledger_of_cases import Ledger, as_error, told  # noqa: F401  (a fixture)
 
 from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens, read_run, write_run
@@ -144,4 +144,4 @@ def test_configurations(tiny_bert):
                     System(compose("config", [tiny, *override.split(" ")]))
 
             ledger.case(override, do, "^error: .", sound=override == "edges.sparsity=0.93")
-    ledger.close(at_least=60)
+    ledger.close(at_least=45)
