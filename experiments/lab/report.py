@@ -1,7 +1,10 @@
 """A table of finished runs as a DataFrame: Markdown, LaTeX and CSV.
 
 ``report.columns`` names the columns: of :data:`COLUMNS`, or a function of one's own by its dotted name, which takes a
-:class:`Comparison` and returns a list of :class:`Column`.
+:class:`Comparison` and returns a list of :class:`Column`::
+
+    def loud(of):
+        return [Column("Loud", [line.label.upper() for line in of.lines])]
 """
 
 from __future__ import annotations
@@ -197,8 +200,9 @@ class Column:
 
     def texts(self) -> list[str]:
         """Return what stands on a page; what a user typed does not end a cell."""
-        form = [format(one, self.form) if one is not None else "" for one in self.values] \
-            if isinstance(self.form, str) else self.form  # fmt: skip
+        form = self.form
+        if isinstance(form, str):
+            form = ["" if one is None else format(one, form) for one in self.values]
         return ["-" if one is None else text.replace("|", "/") for one, text in zip(self.values, form, strict=True)]
 
 
