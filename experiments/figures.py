@@ -7,7 +7,7 @@ from lab.command import begin, command
 
 begin()
 
-from lab.typed import spelled_out
+from lab.config import spelled_out
 from omegaconf import DictConfig
 
 

@@ -12,7 +12,7 @@ STARTED = time.perf_counter()
 begin()
 
 from hydra.core.hydra_config import HydraConfig
-from lab.typed import spelled_out
+from lab.config import spelled_out
 from omegaconf import DictConfig, OmegaConf
 
 
@@ -20,30 +20,27 @@ from omegaconf import DictConfig, OmegaConf
 def main(config: DictConfig) -> None:
     """Execute the rows that are not finished, and write the table of those that are."""
     from lab.execute import check_rows, log, run_rows
-    from lab.plots import draw_graph
     from lab.report import Comparison, check_columns, lines_of, write_table
     from lab.results import Results, write_text
-    from lab.rows import check_used, results_folder, rows, runs_of
+    from lab.rows import plan, results_folder
 
     from socialgraph.ranking import processes
 
     output = processes.from_first(Path(HydraConfig.get().runtime.output_dir))
     folder = output if config.results is None else results_folder(config)
     place = folder / "runs" if config.results is None else folder
-    wanted, known = rows(config)
-    finished = Results(place).rows()
-    shown = [row for row in known if row in wanted or row.name in finished]
-    untrained, runs = runs_of(config, [*shown, *(row for row in wanted if row not in known)], place)
-    check_used([run for run in runs if run.row in wanted])
+    stages = plan(config, place)
     check_columns(config)
-    check_rows([run for run in [*untrained, *runs] if run.row in wanted])
+    check_rows([run for _, asked in stages for run in asked])
     write_text(output / "config.yaml", OmegaConf.to_yaml(config, resolve=True))
-    for some in [untrained, runs] if untrained != runs and untrained else [runs]:
-        asked = [run for run in some if run.row in wanted]
-        run_rows([asked[-1], *asked[:-1]])  # the last row is often the user's own: a mistake there shows at once
-        write_table(Comparison(config, lines_of(some, untrained)), asked[0].config, folder, config.table.name)
-    if config.results is None:
-        draw_graph(runs[-1].config, folder / "graph.png")
+    for runs, asked in stages:
+        run_rows(asked)  # a finished row is read from its JSON
+        lines = lines_of(runs, stages[0][0] if config.untrained else ())
+        write_table(Comparison(config, lines), runs[0].config, folder, config.table.name)
+    if config.results is None and processes.is_first():
+        from lab.figures import draw_graph
+
+        draw_graph(asked[0].config, folder / "graph.png")
     if config.pack:
         Results(place).pack()
     log.info("done in %.0f s; everything is in %s", time.perf_counter() - STARTED, folder)

@@ -13,10 +13,10 @@ from omegaconf import DictConfig
 @command("table")
 def main(config: DictConfig) -> None:
     """Print the difference."""
-    from lab.pair import pair_table
+    from lab.difference import difference
     from lab.report import markdown
 
-    print(markdown(pair_table(config)))
+    print(markdown(difference(config)))
 
 
 if __name__ == "__main__":

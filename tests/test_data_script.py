@@ -31,17 +31,13 @@ def test_a_collection_that_is_not_built_names_the_one_command(name, tmp_path, mo
     assert str(cause) == f"{missing}: no such folder; to build it, once: socialgraph data {name}"
 
 
-@pytest.mark.parametrize("name", ["wtq", "fairytale", "covidqa"])
-def test_it_is_looked_for_where_it_is_built(name, tmp_path, monkeypatch):
-    monkeypatch.setenv("SOCIALGRAPH_CACHE", str(tmp_path / "a"))
-    assert Path(configured(f"data={name}").path) == built_folder(name) == tmp_path / "a" / "collections" / name
-    monkeypatch.delenv("SOCIALGRAPH_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "b"))
-    assert Path(configured(f"data={name}").path) == built_folder(name)
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setenv("HOME", str(tmp_path / "c"))
-    assert Path(configured(f"data={name}").path) == built_folder(name)
-    assert configured(f"data={name}", "data.root=elsewhere").path == f"elsewhere/{name}"
+def test_it_is_looked_for_where_it_is_built(tmp_path, monkeypatch):
+    assert configured("data=wtq", "data.root=elsewhere").path == "elsewhere/wtq"
+    for variable in ("SOCIALGRAPH_CACHE", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.setenv(variable, str(tmp_path / variable))
+        assert Path(configured("data=wtq").path) == built_folder("wtq")
+        assert built_folder("wtq").is_relative_to(tmp_path / variable)
+        monkeypatch.delenv(variable)
 
 
 def test_built_from_a_copy_and_found(tmp_path, monkeypatch):

@@ -14,9 +14,10 @@ import pytest
 import torch
 from commands import call, configuration, configured
 from hydra.utils import instantiate
-from lab.rows import composed, product_rows
-from lab.system import System
-from lab.typed import spelled_out, typed, varied_as_one
+from lab.config import spelled_out, typed, varied_as_one
+from lab.execute import System
+from lab.levels.runs import product_rows
+from lab.rows import composed
 
 from socialgraph.cli import parser
 

@@ -68,7 +68,7 @@ def test_figure5(tales, tmp_path, run):
             assert len(sizes) == 2
             assert all(2 <= size <= 9 for found in sizes for size in found)
     assert numbers["medians"]["edge-level"]["0.5"] == [9, 9, 9]
-    assert "edge-level     0.5: 9" in printed
+    assert re.search(r"0\.5 +9 +9 +9\n", printed)
 
 
 def test_figure6(tales, tmp_path, run, capsys):
@@ -94,11 +94,13 @@ def test_figure6(tales, tmp_path, run, capsys):
         write(row, 0, ranks[row])
     write("ours", 1, (2, 2, 2))
     typed = [*tales, f"results={tmp_path / 'results'}", "bounds=[64]"]
-    run("figure6", *typed, "rows=[ours,theirs]")
+    printed = run("figure6", *typed, "rows=[ours,theirs]")
     short, long = drawn(tmp_path, "figure6")["buckets"]
     assert short["queries"] == ["q-otter"]
     assert short["means"] == pytest.approx({"ours $": (1 + 1 / 2) / 2, "theirs $": 1 / 3})
     assert sorted(long["queries"]) == ["q-badger", "q-heron"]
+    assert long["errors"]["ours $"] == pytest.approx(1 / 8)  # of 3/4 and 1/2
+    assert re.search(r"under 64 +0\.750 +0\.333 +1\n", printed)
     assert long["means"] == pytest.approx({"ours $": (3 / 4 + 1 / 2) / 2, "theirs $": 1 / 3})
 
     with pytest.raises(SystemExit):

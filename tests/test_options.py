@@ -10,9 +10,8 @@ from commands import EXPERIMENTS, call, configured, typed_for_tales, write_tales
 from hydra import compose
 from hydra.core.config_store import ConfigStore
 from lab.command import one_line_errors
-from lab.options import SCHEMAS
+from lab.config import SCHEMAS, spelled_out
 from lab.rows import check_used, rows, runs_of
-from lab.typed import spelled_out
 
 from socialgraph.errors import InputError, OptionError
 from socialgraph.recipes.compose import recipes
@@ -20,12 +19,8 @@ from socialgraph.recipes.compose import recipes
 #: command and options -> what the line says. These are found by Hydra, before PyTorch is loaded
 TYPED_WRONG = {
     "run seed=x": "seed=x .*could not be converted to Integer",
-    "run trainer.groups=1.5": "trainer.groups=1.5 .*could not be converted to Integer",
     "run trainer.grups=1": "Could not override 'trainer.grups'.",
     "run partition=nobody": "Could not find 'partition/nobody' Available options in 'partition': beside-windows edge ",
-    "run recipe=bigbrd": "Could not find 'recipe/bigbrd' Available options .* bigbird",
-    "run table=table3": "Could not find 'table/table3' Available options .* table2",
-    "run seeds=3": "seeds",
     "run --config-name=nobody": "Cannot find primary config 'nobody'",
     "compare levels.evidence.amount=many": "could not be converted to Integer",
     "reader rank=x": "rank=x .*could not be converted to Integer",
@@ -71,26 +66,19 @@ def refused(tmp_path, monkeypatch, capsys):
     [
         ("data.retriever=null", "data.retriever is null, but tales, split (dev|test) has no candidates"),
         ("data.queries.test=-5", "data.queries.test and data.depth must not be negative"),
-        ("data.depth=x", "Value 'x' .*Integer"),
-        ("model.inter_heads=-1", "model: .*inter_heads must be a whole number of 1 or more, got -1"),
         ("partition.k=0", "partition: .*k, the number of circles, must be at least 1, got 0"),
-        ("edges.sparsity=2", "edges: .*sparsity must lie between 0 and 1"),
         ("trainer.bf16=maybe", "trainer.bf16 must be true, false or auto, got 'maybe'"),
-        ("seeds=[-1]", "a seed is a whole number from 0 to .* got -1"),
         ("+trainer.arguments.nobody=1", "trainer.arguments: .*unexpected keyword argument 'nobody'"),
-        ("+trainer.arguments.optim=nobody", "trainer.arguments: nobody is not a valid OptimizerNames"),
         ("+trainer.arguments.seed=1", "trainer.arguments.seed follows from another option: seed"),
         ("recipe.model=null", "recipe.model and recipe.first_stage are null: nothing ranks"),
         ("report.columns=[model,nobody]", "there is no column 'nobody'; there are: model, "),
         ("data.collection._target_=builtins.dict", "data.collection"),
-        ("partition._target_=socialgraph.partition.Metiss", "socialgraph.partition has no Metiss; did you mean Metis"),
         ("partition=my_modul.Mine", "partition=my_modul.Mine: No module named 'my_modul'; is it in this folder"),
         ("edges.patterns={}", "changes nothing"),
         (
             "report.differences=[{measure: AP, to: maxp}] report.columns=[differences]",
             "report compares AP, and what is",
         ),
-        ("rows=[]", "names no row"),
     ],
 )
 def test_what_a_constructor_refuses_is_one_line(refused, typed, message):
@@ -102,28 +90,21 @@ def test_what_a_constructor_refuses_is_one_line(refused, typed, message):
 @pytest.mark.parametrize(
     ("typed", "named", "is_used"),
     [
-        ("partition=node", ["bm25", "maxp"], False),
         ("partition=node", ["bm25", "socialformer"], True),
-        ("partition.k=3", ["maxp"], False),
-        ("k=3", ["maxp"], False),
         ("k=3", ["socialformer"], True),
         ("model.inter_circle=false", ["maxp"], False),
         ("model.backbone=minilm", ["maxp"], True),  # that of all systems
         ("document_length=64", ["bm25"], False),
-        ("document_length=64", ["maxp"], True),
         ("~edges.patterns.static_distance", ["parade-max"], False),
-        ("~edges.patterns.static_distance", ["socialformer"], True),
-        ("training=keyb", ["maxp"], True),
         ("training=keyb", ["bm25"], False),
         ("recipe=bigbird", ["bm25", "maxp"], False),
-        ("recipe=bigbird", ["bm25", "bigbird"], True),
-        ("size.short=64", ["maxp"], False),
         ("window=16", ["keyb-maxp", "firstp"], True),
+        ("recipe=bigbird", ["bm25", "bigbird"], True),
     ],
 )
 def test_an_option_that_no_row_uses_is_told(hydra, tmp_path, typed, named, is_used):
     config = configured("run", typed, f"rows=[{','.join(named)}]")
-    _, runs = runs_of(config, rows(config)[0], tmp_path)
+    runs = runs_of(config, rows(config)[0], tmp_path)[-1]
     if is_used:
         check_used(runs)
         return

@@ -2,6 +2,7 @@
 
 import logging
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,7 @@ def folder(tmp_path) -> Path:
 
 def test_a_recipe_in_a_folder_of_ones_own(folder, tiny_bert):
     assert set(recipes(folder)) == {*recipes(), "mine"}
-    ranker = Ranker.from_recipe("mine", config_dir=folder, backbone=tiny_bert[0], window=16)
+    ranker = Ranker.from_recipe("mine", config_dir=folder, classes=[Mine], backbone=tiny_bert[0], window=16)
     assert isinstance(ranker.model, Mine)
     assert ranker.model.share == 0.25
     assert ranker.parts.passages.size == 16
@@ -63,20 +64,29 @@ def test_it_may_be_missing(folder):
         compose_recipe("mine", config_dir=folder / "other")
 
 
-@pytest.mark.parametrize("place", ["edges", "circles", "passages", "relevance", "model", "inside"])
-@pytest.mark.parametrize("target", ["os.system", "subprocess.Popen"])
-def test_a_recipe_runs_no_program(folder, tiny_bert, place, target, tmp_path, monkeypatch):
-    """Of the classes that a recipe may name nothing else is made, whatever its place."""
+@pytest.mark.parametrize("place", ["edges", "circles", "passages", "relevance", "model", "inside", "training"])
+@pytest.mark.parametrize("named", [False, True])
+def test_a_file_imports_no_module_and_runs_no_program(folder, tiny_bert, place, named, tmp_path, monkeypatch):
+    """Of what the user has not named nothing is imported; what is named must be of the kind that stands there."""
     monkeypatch.chdir(tmp_path)
-    ran = f"{{_target_: {target}, args: 'touch ran', command: 'touch ran', shell: true, func: 'touch ran'}}"
-    text = MINE + (
-        f"edges: {{_target_: socialgraph.edges.SocialEdges, patterns: {{a: {ran}}}}}" if place == "inside" else ""
-    )
-    text = text if place == "inside" else re.sub(f"^{place}:.*", "", text, flags=re.M) + f"{place}: {ran}"
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "evil.py").write_text("open('imported', 'w')\n\ndef touch(**_):\n    open('ran', 'w')\n")
+    monkeypatch.delitem(sys.modules, "evil", raising=False)
+    ran = "{_target_: evil.touch}"
+    lines = {
+        "inside": f"edges: {{_target_: socialgraph.edges.SocialEdges, patterns: {{a: {ran}}}}}",
+        "training": "training: {loss: evil.touch, arguments: {}}",
+    }
+    text = re.sub(f"^{place}:.*", "", MINE, flags=re.M) + lines.get(place, f"{place}: {ran}")
     (folder / "recipe" / "evil.yaml").write_text(text)
-    with pytest.raises(OptionError, match=r"is no (class|EdgeSampler|Partition|Callable|HubRanker|Module)"):
-        Ranker.from_recipe("evil", config_dir=folder, backbone=tiny_bert[0])
+    classes = [Mine, "evil.touch"] if named else [Mine]
+    told = r"is no (class|EdgeSampler|Partition|Callable|HubRanker|Module)" if named else "because a file says so"
+    if named and place == "training":
+        return  # a loss is a function, and this one was named
+    with pytest.raises(OptionError, match=told):
+        Ranker.from_recipe("evil", config_dir=folder, classes=classes, backbone=tiny_bert[0])
     assert not (tmp_path / "ran").exists()
+    assert (tmp_path / "imported").exists() is named
 
 
 def test_a_program_that_runs_by_hydra_keeps_its_configuration(tmp_path):

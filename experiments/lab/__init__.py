@@ -5,7 +5,7 @@ A finished run is two files in the folder of its table, ``<row>.<seed>.run.gz`` 
 what it depends on, so a run is finished or is executed again. Each run has a lock of its own: the same command in
 several shells takes different runs.
 
-    run.py, compare.py -> options: dataclasses, the schema of conf/
+    run.py, compare.py -> config: dataclasses, the schema of conf/
                        -> rows: what a row's result depends on
                        -> task: collection, queries, candidates
                        -> execute: a row put together, trained, re-ranked and measured
@@ -17,7 +17,7 @@ from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.plugins import Plugins
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 
-from lab.options import register
+from lab.config import register
 
 
 class Recipes(SearchPathPlugin):

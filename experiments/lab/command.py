@@ -1,4 +1,4 @@
-"""What the commands share: how they begin, how they end, and what they log."""
+"""How a command begins and ends, and what it logs. Nothing here is slow to import."""
 
 from __future__ import annotations
 
@@ -20,20 +20,17 @@ from omegaconf.errors import OmegaConfBaseException
 from socialgraph.errors import OptionError, SocialgraphError, no_scripting_warning, nobody_reads, shown
 
 EXPERIMENTS = Path(__file__).resolve().parents[1]
-CONF = EXPERIMENTS / "conf"
+#: of several processes the first one writes and speaks
+IS_FIRST = int(os.environ.get("RANK", "0")) == 0
 
 OmegaConf.register_new_resolver("experiments", lambda: str(EXPERIMENTS), replace=True)
 
 
 def begin() -> None:
-    """Find a class in the user's own folder, such as my_module.MyPartition, in this process and those it starts.
-
-    Of several processes only the first one writes: the others have no output folder and no log.
-    """
-    if int(os.environ.get("RANK", "0")) > 0:
+    """Find a class in the user's own folder, such as my_module.MyPartition, in this process and those it starts."""
+    if not IS_FIRST:
         sys.argv += ["hydra.run.dir=.", "hydra.output_subdir=null", "hydra/job_logging=none"]
     sys.path.insert(0, str(Path.cwd()))
-    # processes that a launcher starts find the same modules
     folders = [str(EXPERIMENTS), str(Path.cwd()), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, folders))
     # tqdm reads these when it is imported: a bar goes when its stage is done, and a file gets none
@@ -44,7 +41,7 @@ def begin() -> None:
 
 def loading() -> None:
     """Say that a slow import comes."""
-    if int(os.environ.get("RANK", "0")) == 0:
+    if IS_FIRST:
         print("socialgraph: loading PyTorch and transformers ...", flush=True)
 
 
@@ -65,15 +62,14 @@ def command(
             with one_line_errors(), logged(), no_scripting_warning():
                 task(config)
 
-        configured = hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)(logging_task)
+        configured = hydra.main(version_base="1.3", config_path=str(EXPERIMENTS / "conf"), config_name=name)
 
         @functools.wraps(task)
-        def main(config: Any = None) -> None:
+        def main() -> None:
             os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra lets errors pass, and here they become one line
             with one_line_errors():
-                if config is None:
-                    sys.argv[1:] = rewritten(sys.argv[1:])
-                configured(config)
+                sys.argv[1:] = rewritten(sys.argv[1:])
+                configured(logging_task)()
 
         return main
 
@@ -88,7 +84,8 @@ def one_line_errors() -> Iterator[None]:
     except BrokenPipeError:
         nobody_reads()
     except (SocialgraphError, HydraException, OmegaConfBaseException) as error:
-        is_data = isinstance(cause(error), SocialgraphError) and not isinstance(cause(error), OptionError)
+        first = cause(error)
+        is_data = isinstance(first, SocialgraphError) and not isinstance(first, OptionError)
         _stop(in_one_line(error), status=1 if is_data else 2)
     except OSError as error:
         if error.filename is None:
@@ -117,8 +114,7 @@ def in_one_line(error: BaseException) -> str:
     first = cause(error)
     if isinstance(first, SocialgraphError):
         return str(first)
-    causes = [error, *([error.__cause__] if error.__cause__ is not None else [])]
-    lines = [line.strip() for one in causes for line in str(one).splitlines()]
+    lines = [line.strip() for one in (error, error.__cause__) if one is not None for line in str(one).splitlines()]
     left_out = ("object_type=", "reference_type=", "Config search path", "provider=")
     told = dict.fromkeys(line for line in lines if line and not line.startswith(left_out))
     return " ".join(told) or type(error).__name__
@@ -134,8 +130,8 @@ def logged() -> Iterator[None]:
     for library in ("matplotlib", "httpx", "submitit"):
         logging.getLogger(library).setLevel(logging.WARNING)
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # that it looks for fonts, once
-    if int(os.environ.get("RANK", "0")) > 0:
-        logging.disable(logging.INFO)  # of several processes the first one speaks
+    if not IS_FIRST:
+        logging.disable(logging.INFO)
     said: set[str] = set()
 
     def is_new(record: logging.LogRecord) -> bool:

@@ -1,7 +1,10 @@
-"""A table of finished runs: a DataFrame with declared columns; Markdown, LaTeX and CSV.
+"""A table of finished runs as a DataFrame: Markdown, LaTeX and CSV.
 
-``report.columns`` names the columns, of :data:`COLUMNS` or a function of one's own by its dotted name, which takes a
-:class:`Comparison` and returns a list of :class:`Column`.
+``report.columns`` names the columns: of :data:`COLUMNS`, or a function of one's own by its dotted name, which takes a
+:class:`Comparison` and returns a list of :class:`Column`::
+
+    def loud(of):
+        return [Column("Loud", [line.label.upper() for line in of.lines])]
 """
 
 from __future__ import annotations
@@ -9,16 +12,18 @@ from __future__ import annotations
 import logging
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
-from itertools import chain, groupby
+from functools import partial
+from itertools import chain, groupby, pairwise
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import scipy.stats
+from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
 from lab.results import write_text
@@ -27,6 +32,7 @@ from socialgraph.data.files import file_name
 from socialgraph.errors import OptionError
 from socialgraph.ranking import TTest, holm, paired_t_test, processes
 from socialgraph.recipes.classes import imported
+from socialgraph.recipes.compose import refuse_unnamed
 
 log = logging.getLogger("socialgraph")
 
@@ -52,25 +58,23 @@ class Line:
         """What it is called."""
         return self.row.label or str(self.seeds[0]["name"])
 
-    def runs(self, kind: str) -> list[dict[str, Any]]:
-        """Return the runs of a kind: "all" that are there, "untrained", or "trained"."""
-        if kind == "untrained":
-            return self.untrained
-        return [] if kind == "trained" and self.seeds == self.untrained else self.seeds
+    def values(self, measure: str, kind: str = "all", mixed: bool = False) -> Values:
+        """Return a measure of each query, the mean over the seeds; nothing where there is no such run.
 
-    def measures(self, kind: str = "all", mixed: bool = False) -> dict[str, Values]:
-        """Return measure -> query -> mean over the seeds; nothing where there is no such run."""
-        return per_query([mixture(run) if mixed else run["measures"] for run in self.runs(kind)])
+        Args:
+            measure: its name.
+            kind: "all" runs that are there, "untrained", or "trained".
+            mixed: of the mixture with the first stage.
+        """
+        runs = self.untrained if kind == "untrained" else self.seeds
+        if kind == "trained" and self.seeds == self.untrained:
+            return {}
+        return per_query([mixture(run) if mixed else run["measures"] for run in runs]).get(measure, {})
 
     def mean(self, measure: str, kind: str = "all", mixed: bool = False) -> float | None:
         """Return a measure's mean over queries and seeds; None where there is no such run."""
-        values = self.measures(kind, mixed).get(measure)
+        values = self.values(measure, kind, mixed)
         return fmean(values.values()) if values else None
-
-    def deviation(self, measure: str) -> float | None:
-        """Return the standard deviation of the seeds' means."""
-        means = [fmean(run["measures"][measure].values()) for run in self.seeds]
-        return stdev(means) if len(means) > 1 else None
 
     def cost(self, name: str, unit: float = 1) -> float | None:
         """Return a cost of the first seed in a unit; None if it is not known.
@@ -80,11 +84,6 @@ class Line:
         runs = self.untrained if self.untrained and name == "seconds_per_document" else self.seeds
         value = runs[0].get(name)
         return None if value is None else value / unit
-
-    @property
-    def length(self) -> int | None:
-        """Word pieces of a document that its model reads; None for a first stage."""
-        return self.seeds[0]["config"]["recipe"]["document_length"] if self.seeds[0]["parameters"] is not None else None
 
 
 def per_query(seeds: Sequence[dict[str, Values] | None]) -> dict[str, Values]:
@@ -111,109 +110,129 @@ def tested(first: Values, second: Values, clusters: Mapping[str, str] | None) ->
     return paired_t_test(first, second, clusters)
 
 
+def buckets(values: Sequence[int], bounds: Sequence[int]) -> pd.Categorical:
+    """Return in which bucket each value is; a bound belongs to the bucket above it.
+
+    Raises:
+        OptionError: bounds that do not ascend.
+    """
+    if list(bounds) != sorted(set(bounds)) or not bounds:
+        raise OptionError(f"bounds must ascend, and there must be one, got {list(bounds)}")
+    names = [f"under {bounds[0]:,}", *(f"{low:,} to {high - 1:,}" for low, high in pairwise(bounds))]
+    places = np.searchsorted(list(bounds), list(values), side="right")
+    return pd.Categorical.from_codes(places, [*names, f"{bounds[-1]:,} and more"])
+
+
 def lines_of(runs: Iterable[Run], untrained: Iterable[Run] = ()) -> list[Line]:
     """Return the lines of the rows that are finished, in the order in which they are first named."""
-    before = by_row(untrained)
-    lines = [
-        Line(row, [value for run in some if (value := run.result())],
-             [value for run in before.get(row, []) if (value := run.result())])
-        for row, some in by_row(runs).items()
-    ]  # fmt: skip
+    before, lines = by_row(untrained), []
+    for row, some in by_row(runs).items():
+        seeds, plain = ([one for run in each if (one := run.result())] for each in (some, before.get(row, [])))
+        lines.append(Line(row, seeds, plain))
     if left_out := [line.row.name for line in lines if not line.seeds]:
         log.info("not finished under this configuration, so not in the table: %s", ", ".join(left_out))
     return [line for line in lines if line.seeds]
 
 
 class Comparison:
-    """Lines, with every line tested against one.
+    """Lines, each tested against one of them.
 
     Args:
-        config: ``measures`` and ``report`` of a command.
+        config: ``measures`` and ``report`` of a command or a level of it. Measures that were not taken are left out.
         lines: those that are finished.
         to: name of the row that the others are tested against; None: the first of ``report.significance.to`` there.
     """
 
     def __init__(self, config: DictConfig, lines: Sequence[Line], to: str | None = None) -> None:
-        self.config, self.lines, self.measures = config, list(lines), list(config.measures)
+        self.config, self.lines = config, list(lines)
         self.by_name = {line.row.name: line for line in lines}
-        wanted = [to] if to else list(config.report.significance.to)
+        wanted, test = [to] if to else list(config.report.significance.to), config.report.significance
         self.to = next((name for name in wanted if name in self.by_name), wanted[0])
-        self._p_values = cache(self._adjusted)
-
-    @property
-    def clusters(self) -> dict[str, str] | None:
-        """Query -> what makes it dependent on others, where the runs say so."""
-        return self.lines[0].seeds[0].get("clusters") if self.lines else None
-
-    def gain(self, line: Line, measure: str | None = None, kind: str = "all", mixed: bool = False) -> TTest | None:
-        """Return a line's difference from the reference in a measure, the first one for None.
-
-        None for the reference, where there is no such run, or where nothing can be tested.
-        """
-        name, mine, theirs = measure or self.measures[0], line.measures(kind, mixed), self.by_name.get(self.to)
-        if theirs is None or theirs is line or not mine:
-            return None
-        return tested(mine[name], theirs.measures()[name], self.clusters)
+        first = self.lines[0].seeds[0] if self.lines else {"measures": config.measures}
+        self.clusters = first.get("clusters")  # query -> what makes it dependent on others
+        self.measures = [name for name in config.measures if name in first["measures"]]
+        if not self.measures:
+            raise OptionError(f"measures={config.measures}, but what is measured is {', '.join(first['measures'])}")
+        self.tested = [name for name in test.measures if name in self.measures] or self.measures[:1]
 
     def label(self, name: str) -> str:
         """Return what a row is called."""
         return self.by_name[name].label if name in self.by_name else name
 
-    def p_value(self, line: Line, measure: str, kind: str = "all", mixed: bool = False) -> float | None:
-        """Return how likely a line's difference from the reference is by chance: paired t-test, Holm over the lines."""
-        return self._p_values(measure, kind, mixed).get(line.row.name)
+    def gains(self, measure: str, kind: str = "all", mixed: bool = False) -> list[TTest | None]:
+        """Return each line's difference from the reference; None for the reference, or where nothing can be tested."""
+        to = self.by_name.get(self.to)
+        each = [line.values(measure, kind, mixed) if to not in (None, line) else {} for line in self.lines]
+        return [tested(values, to.values(measure), self.clusters) if to and values else None for values in each]
 
-    def _adjusted(self, measure: str, kind: str, mixed: bool) -> dict[str, float]:
-        gains = {name: self.gain(line, measure, kind, mixed) for name, line in self.by_name.items()}
-        p_values = {name: gain.p_value for name, gain in gains.items() if gain is not None}
-        return dict(zip(p_values, holm(list(p_values.values())), strict=True))
+    def p_values(self, measure: str, kind: str = "all", mixed: bool = False) -> list[float | None]:
+        """Return how likely each line's difference is by chance: paired t-test, Holm over the lines."""
+        gains = self.gains(measure, kind, mixed)
+        adjusted = iter(holm([gain.p_value for gain in gains if gain is not None]))
+        return [None if gain is None else next(adjusted) for gain in gains]
 
-    def is_marked(self, line: Line, measure: str, kind: str = "all", mixed: bool = False) -> bool:
-        """Return whether a line differs from the reference by more than chance, in a measure that is tested."""
-        test = self.config.report.significance
-        p_value = self.p_value(line, measure, kind, mixed) if measure in test.measures else None
-        return p_value is not None and p_value < test.level
+    def marks(self, measure: str, kind: str = "all", mixed: bool = False) -> list[str]:
+        """Return a dagger for each line that differs from the reference by more than chance, in what is tested."""
+        level = self.config.report.significance.level if measure in self.tested else 0
+        return [" †" if p is not None and p < level else "" for p in self.p_values(measure, kind, mixed)]
 
 
 # --- columns ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass
 class Column:
-    """A column: what stands in it, and how."""
+    """A column.
+
+    Attributes:
+        heading: its name.
+        values: of each line, as in the CSV; None: not there, or not known.
+        form: how a value is written in Markdown and LaTeX, or what is written for each line.
+        note: what one must know to read it.
+        on_page: False: in the CSV alone.
+    """
 
     heading: str
-    value: Callable[[Line], Any]  # in the CSV; None: not there, or not known
-    form: str | Callable[[Line], str] = ""  # in Markdown and LaTeX
-    is_marked: Callable[[Line], bool] = lambda line: False
-    note: str = ""  # what one must know to read it
-    on_page: bool = True  # False: in the CSV alone
+    values: Sequence[Any]
+    form: str | Sequence[str] = ""
+    note: str = ""
+    on_page: bool = True
 
-    def text(self, line: Line) -> str:
-        """Return what stands on a page."""
-        value = self.value(line)
-        if value is None:
-            return "-"
-        shown = self.form(line) if callable(self.form) else format(value, self.form)
-        return shown.replace("|", "/") + " †" * self.is_marked(line)  # what a user typed does not end a cell
+    def texts(self) -> list[str]:
+        """Return what stands on a page; what a user typed does not end a cell."""
+        form = self.form
+        if isinstance(form, str):
+            form = ["" if one is None else format(one, form) for one in self.values]
+        return ["-" if one is None else text.replace("|", "/") for one, text in zip(self.values, form, strict=True)]
 
 
-def measure_columns(of: Comparison) -> list[Column]:
-    """Return each measure; the CSV also has its deviation over seeds and its p value."""
+Columns = Iterator[Column]
 
-    def shown(line: Line, name: str) -> str:
-        deviation = line.deviation(name)
-        return f"{line.mean(name):.4f}" + ("" if deviation is None else f" ± {deviation:.4f}")
 
-    columns = []
+def of_line(
+    heading: str, read: Callable[[Line], Any], form: str = "", note: str = ""
+) -> Callable[[Comparison], Columns]:
+    """Return what makes a column of something that each line knows."""
+
+    def column(of: Comparison) -> Columns:
+        yield Column(heading, [read(line) for line in of.lines], form, note)
+
+    return column
+
+
+def measures(of: Comparison) -> Columns:
+    """Yield each measure; the CSV also has its deviation over seeds and its p value."""
     for name in of.measures:
-        mean, deviation, p_value = (partial(one, measure=name) for one in (Line.mean, Line.deviation, of.p_value))
-        columns += [
-            Column(name, mean, partial(shown, name=name), partial(of.is_marked, measure=name)),
-            Column(f"sd of {name}", deviation, on_page=False),
-            Column(f"p of {name}", p_value, on_page=False),
+        means = [fmean(line.values(name).values()) for line in of.lines]
+        seeds = [[fmean(run["measures"][name].values()) for run in line.seeds] for line in of.lines]
+        deviations = [stdev(one) if len(one) > 1 else None for one in seeds]
+        shown = [
+            f"{mean:.4f}{'' if deviation is None else f' ± {deviation:.4f}'}{mark}"
+            for mean, deviation, mark in zip(means, deviations, of.marks(name), strict=True)
         ]
-    return columns
+        yield Column(name, means, shown)
+        yield Column(f"sd of {name}", deviations, on_page=False)
+        yield Column(f"p of {name}", of.p_values(name), on_page=False)
 
 
 MIXED = (
@@ -222,135 +241,111 @@ MIXED = (
 )
 
 
-def kind_columns(of: Comparison, kind: str, mixed: bool = False) -> list[Column]:
-    """Return the first measure of untrained or trained runs, alone or mixed; nothing while there are none.
+def by_kind(of: Comparison, kind: str, mixed: bool) -> Columns:
+    """Yield the first measure of untrained or trained runs, alone or mixed; nothing while there are none.
 
     Where the weight of a mixture was chosen on dev, it stands beside it.
     """
-    kept = {"measure": of.measures[0], "kind": kind, "mixed": mixed}
-    if all(line.mean(**kept) is None for line in of.lines):
-        return []
-    heading = "+ BM25" if mixed else f"{of.measures[0]} {kind}"
-    columns = [
-        Column(heading, partial(Line.mean, **kept), ".4f", partial(of.is_marked, **kept), MIXED if mixed else "")
-    ]
+    name = of.measures[0]
+    means = [line.mean(name, kind, mixed) for line in of.lines]
+    if all(mean is None for mean in means):
+        return
+    marks = of.marks(name, kind, mixed)
+    shown = ["" if mean is None else f"{mean:.4f}{mark}" for mean, mark in zip(means, marks, strict=True)]
+    yield Column("+ BM25" if mixed else f"{name} {kind}", means, shown, MIXED if mixed else "")
     if mixed and of.config.data.queries.dev != 0:
-        columns.append(Column("weight", lambda line: weights(line.runs(kind))))
-    return columns
+        runs = [line.untrained if kind == "untrained" else line.seeds for line in of.lines]
+        weights = [
+            ", ".join(f"{run['interpolated']['weight']:g}" for run in some if run["interpolated"]) for some in runs
+        ]
+        yield Column(
+            "weight", [weight if mean is not None else None for weight, mean in zip(weights, means, strict=True)]
+        )
 
 
-def weights(runs: Sequence[dict[str, Any]]) -> str | None:
-    """Return the weights of the first stage in the mixtures."""
-    return ", ".join(f"{run['interpolated']['weight']:g}" for run in runs if run.get("interpolated")) or None
+def differences(of: Comparison) -> Columns:
+    """Yield the differences from other rows, in % of theirs."""
+    for measure, to in [(one.measure, one.to) for one in of.config.report.differences] or [(of.measures[0], of.to)]:
+        theirs = of.by_name[to].mean(measure) if to in of.by_name else None
+        mine = [line.mean(measure) for line in of.lines]
+        percent = [100 * (one - theirs) / theirs if one is not None and theirs else None for one in mine]
+        yield Column(f"Δ {measure} vs {of.label(to)} %", percent, "+.2f")
 
 
-def difference_columns(of: Comparison) -> list[Column]:
-    """Return the differences from other rows, in % of theirs."""
-
-    def difference(line: Line, measure: str, to: str) -> float | None:
-        mine, theirs = (one and one.mean(measure) for one in (line, of.by_name.get(to)))
-        return 100 * (mine - theirs) / theirs if mine is not None and theirs else None
-
-    wanted = [(one.measure, one.to) for one in of.config.report.differences] or [(of.measures[0], of.to)]
-    return [
-        Column(f"Δ {measure} vs {of.label(to)} %", partial(difference, measure=measure, to=to), "+.2f")
-        for measure, to in wanted
-    ]
-
-
-def gain_columns(of: Comparison) -> list[Column]:
-    """Return the first measure's difference from the reference, in its own units, with its interval."""
-
-    def value(line: Line, read: Callable[[TTest], float]) -> float | None:
-        test = of.gain(line)
-        return None if test is None else read(test)
-
-    def shown(line: Line) -> str:
-        return "{0.difference:+.3f} ({0.interval[0]:+.3f} to {0.interval[1]:+.3f})".format(of.gain(line))
-
+def gain(of: Comparison) -> Columns:
+    """Yield the first measure's difference from the reference, in its own units, with its interval."""
+    name, gains = f"Δ {of.measures[0]}", of.gains(of.measures[0])
+    shown = [one and f"{one.difference:+.3f} ({one.interval[0]:+.3f} to {one.interval[1]:+.3f})" for one in gains]
     note = "Δ: the difference, in the measure's own units, with its 95 % interval, not adjusted for the number of rows."
-    name = f"Δ {of.measures[0]}"
-    return [
-        Column(f"{name} (95 %)", partial(value, read=lambda test: test.difference), shown, note=note),
-        Column(f"Low of {name}", partial(value, read=lambda test: test.interval[0]), on_page=False),
-        Column(f"High of {name}", partial(value, read=lambda test: test.interval[1]), on_page=False),
-    ]
+    yield Column(f"{name} (95 %)", [one and one.difference for one in gains], shown, note)
+    yield Column(f"Low of {name}", [one and one.interval[0] for one in gains], on_page=False)
+    yield Column(f"High of {name}", [one and one.interval[1] for one in gains], on_page=False)
 
 
-def power_columns(of: Comparison) -> list[Column]:
-    """Return the minimum detectable difference of the first measure, and how many queries 0.05 would take."""
-
-    def detectable(line: Line) -> float | None:
+def power(of: Comparison) -> Columns:
+    """Yield the minimum detectable difference of the first measure, and how many queries 0.05 would take."""
+    smallest, needed = [], []
+    for test in of.gains(of.measures[0]):
         # half an interval away it is told from 0; another 0.84 standard errors make it seen in four cases of five
-        test = of.gain(line)
-        return test and (test.interval[1] - test.interval[0]) / 2 + float(scipy.stats.norm.ppf(POWER)) * test.error
-
-    def needed(line: Line) -> int | None:
-        test, smallest = of.gain(line), detectable(line)
-        return math.ceil(test.queries * (smallest / WANTED) ** 2) if test and smallest and smallest > WANTED else None
-
+        seen = test and (test.interval[1] - test.interval[0]) / 2 + float(scipy.stats.norm.ppf(POWER)) * test.error
+        smallest.append(seen)
+        needed.append(math.ceil(test.queries * (seen / WANTED) ** 2) if test and seen and seen > WANTED else None)
     note = (
         f"Minimum detectable difference: of the first measure, with a chance of {POWER:.0%}, in one two-sided "
         f"comparison at 5 %; and how many queries {WANTED} would take, if more."
     )
-    return [
-        Column("Minimum detectable difference", detectable, ".3f", note=note),
-        Column(f"Queries for {WANTED}", needed),
-    ]
+    yield Column("Minimum detectable difference", smallest, ".3f", note)
+    yield Column(f"Queries for {WANTED}", needed)
 
 
-def own_interval_columns(of: Comparison) -> list[Column]:
-    """Return the first measure's interval around the line's own mean."""
-
-    def interval(line: Line) -> str | None:
-        values = line.measures()[of.measures[0]]
-        test = tested(values, dict.fromkeys(values, 0.0), of.clusters)
-        return test and "{:+.3f} to {:+.3f}".format(*test.interval)
-
-    return [Column(f"95 % of {of.measures[0]}", interval)]
+def own_interval(of: Comparison) -> Columns:
+    """Yield the first measure's interval around the line's own mean."""
+    values = [line.values(of.measures[0]) for line in of.lines]
+    tests = [tested(own, dict.fromkeys(own, 0.0), of.clusters) for own in values]
+    yield Column(f"95 % of {of.measures[0]}", [one and "{:+.3f} to {:+.3f}".format(*one.interval) for one in tests])
 
 
-def p_columns(of: Comparison) -> list[Column]:
-    """Return the p values of the measures that are tested; none of them is 0 where it is not."""
-
-    def shown(line: Line, measure: str) -> str:
-        p = of.p_value(line, measure) or 0.0
-        return "<0.001" if p < 0.0005 else f"{p:.3f}"
-
-    names = of.config.report.significance.measures
-    return [Column(f"p of {name}", partial(of.p_value, measure=name), partial(shown, measure=name)) for name in names]
+def p(of: Comparison) -> Columns:
+    """Yield the p values of the measures that are tested; none of them is 0 where it is not."""
+    for name in of.tested:
+        values = of.p_values(name)
+        yield Column(f"p of {name}", values, ["<0.001" if (one or 0) < 0.0005 else f"{one:.3f}" for one in values])
 
 
-def beside(of: Comparison, name: str, form: str = "", note: str = "", before: str = "") -> list[Column]:
-    """Return the columns of what stands beside rows under a name, such as the figures that a paper prints."""
-    keys = dict.fromkeys(key for line in of.lines for key in line.row.beside.get(name, {}))
-    return [
-        Column(before + key, lambda line, k=key: line.row.beside.get(name, {}).get(k), form, note=note) for key in keys
-    ]
+def beside(of: Comparison, name: str, form: str = "", note: str = "", before: str = "") -> Columns:
+    """Yield the columns of what stands beside rows under a name, such as the figures that a paper prints."""
+    each = [line.row.beside.get(name, {}) for line in of.lines]
+    for key in dict.fromkeys(chain.from_iterable(each)):
+        yield Column(before + key, [one.get(key) for one in each], form, note)
 
 
-def cost(heading: str, name: str, form: str, note: str = "", unit: float = 1) -> Callable[[Comparison], list[Column]]:
+def cost(heading: str, name: str, form: str, note: str = "", unit: float = 1) -> Callable[[Comparison], Columns]:
     """Return what makes the column of a cost."""
-    return lambda of: [Column(heading, lambda line: line.cost(name, unit), form, note=note)]
+    return of_line(heading, lambda line: line.cost(name, unit), form, note)
+
+
+def length(line: Line) -> int | None:
+    """Return the word pieces of a document that a line's model reads; None for a first stage."""
+    return line.seeds[0]["config"]["recipe"]["document_length"] if line.seeds[0]["parameters"] is not None else None
 
 
 PRINTED = "The columns of the paper are its own printed figures, on other data and with other models."
 
-COLUMNS: dict[str, Callable[[Comparison], list[Column]]] = {
-    "model": lambda of: [Column("Model", lambda line: line.label)],
-    "options": lambda of: beside(of, "options"),
-    "length": lambda of: [Column("Doc. length", lambda line: line.length)],
-    "window": lambda of: [Column("Window", lambda line: line.row.beside.get("window"))],
-    "measures": measure_columns,
-    "differences": difference_columns,
-    "gain": gain_columns,
-    "own_interval": own_interval_columns,
-    "power": power_columns,
-    "p": p_columns,
-    "untrained": lambda of: kind_columns(of, "untrained"),
-    "untrained_mixed": lambda of: kind_columns(of, "untrained", mixed=True),
-    "trained": lambda of: kind_columns(of, "trained"),
-    "trained_mixed": lambda of: kind_columns(of, "trained", mixed=True),
+COLUMNS: dict[str, Callable[[Comparison], Iterable[Column]]] = {
+    "model": of_line("Model", lambda line: line.label),
+    "options": partial(beside, name="options"),
+    "length": of_line("Doc. length", length),
+    "window": of_line("Window", lambda line: line.row.beside.get("window")),
+    "measures": measures,
+    "differences": differences,
+    "gain": gain,
+    "own_interval": own_interval,
+    "power": power,
+    "p": p,
+    "untrained": partial(by_kind, kind="untrained", mixed=False),
+    "untrained_mixed": partial(by_kind, kind="untrained", mixed=True),
+    "trained": partial(by_kind, kind="trained", mixed=False),
+    "trained_mixed": partial(by_kind, kind="trained", mixed=True),
     "parameters": cost("Parameters (M)", "parameters", ".1f", unit=1e6),
     "training": cost("Training (s)", "training_seconds", ".0f"),
     "seconds": cost(
@@ -363,7 +358,7 @@ COLUMNS: dict[str, Callable[[Comparison], list[Column]]] = {
     ),
     "misses": cost("Cache misses", "newly_read", ".0f", "Cache misses: sequences that no row before had."),
     "memory": cost("Memory (GB)", "peak_memory_bytes", ".2f", "Memory: peak while a row was trained and ranked.", 1e9),
-    "paper": lambda of: beside(of, "paper", ".4f", PRINTED, before="paper: "),
+    "paper": partial(beside, name="paper", form=".4f", note=PRINTED, before="paper: "),
 }  # fmt: skip
 
 
@@ -373,19 +368,20 @@ def check_columns(config: DictConfig) -> None:
     Raises:
         OptionError: there is one.
     """
-    report, measures = config.report, list(config.measures)
-    for name in report.columns:
-        if "." in name:
-            imported(name, option="report.columns=")
-        elif name not in COLUMNS:
-            raise OptionError(f"report.columns: there is no column {name!r}; there are: {', '.join(COLUMNS)}")
+    report, measured = config.report, list(config.measures)
+    own = [name for name in report.columns if "." in name]
+    refuse_unnamed([{"_target_": name} for name in own], HydraConfig.get().overrides.task)
+    for name in own:
+        imported(name, option="report.columns=")
+    if unknown := [name for name in report.columns if name not in COLUMNS and name not in own]:
+        raise OptionError(f"report.columns: there is no column {unknown[0]!r}; there are: {', '.join(COLUMNS)}")
     compared = [one.measure for one in report.differences] if "differences" in report.columns else []
-    for name in [
-        *compared,
-        *([] if set(report.significance.measures) & set(measures) else report.significance.measures),
-    ]:
-        if name not in measures:
-            raise OptionError(f"report compares {name}, and what is measured is {', '.join(measures)} (measures=[...])")
+    if not set(report.significance.measures) & set(measured):
+        compared += report.significance.measures
+    if missing := [name for name in compared if name not in measured]:
+        raise OptionError(
+            f"report compares {missing[0]}, and what is measured is {', '.join(measured)} (measures=[...])"
+        )
 
 
 def columns_of(of: Comparison) -> list[Column]:
@@ -423,18 +419,19 @@ def write_table(of: Comparison, run: DictConfig, folder: Path, name: str, more: 
 
 def values_of(of: Comparison, columns: Sequence[Column]) -> pd.DataFrame:
     """Return all values of a table, a row for each line."""
-    named = [Column("Row", lambda line: line.row.name), Column("Group", lambda line: line.row.group), *columns]
-    cells = [[column.value(line) for column in named] for line in of.lines]
-    return pd.DataFrame(cells, columns=[column.heading for column in named], dtype=object)
+    named = [("Row", [line.row.name for line in of.lines]), ("Group", [line.row.group for line in of.lines])]
+    cells = [*named, *((column.heading, column.values) for column in columns)]
+    table = pd.DataFrame(zip(*(values for _, values in cells), strict=True), dtype=object)
+    return table.set_axis([heading for heading, _ in cells], axis=1)
 
 
 def page_of(of: Comparison, columns: Sequence[Column]) -> pd.DataFrame:
     """Return a table as it is shown: texts, with a row for each group of lines."""
     shown = [column for column in columns if column.on_page]
-    cells = []
+    texts, cells = zip(*(column.texts() for column in shown), strict=True), []
     for group, lines in groupby(of.lines, lambda line: line.row.group):
         cells += [[f"**{group}**", *[""] * (len(shown) - 1)]] if group else []
-        cells += [[column.text(line) for column in shown] for line in lines]
+        cells += [next(texts) for _ in lines]
     return pd.DataFrame(cells, columns=[column.heading for column in shown])
 
 
@@ -453,19 +450,18 @@ def latex(page: pd.DataFrame) -> str:
 
 def notes_of(of: Comparison, run: DictConfig, columns: Sequence[Column]) -> str:
     """Return what one must know to read a table: what is the same for all rows, what is tested, what columns are."""
-    data, runs = run.data, list(chain.from_iterable(line.seeds for line in of.lines))
+    data, runs = run.data, [seed for line in of.lines for seed in line.seeds]
     seeds = sorted({seed["config"]["seed"] for seed in runs})
     splits = dict.fromkeys(seed["config"]["data"]["splits"]["test"] for seed in runs)
     answerable = ", the relevant one among them" if data.queries.get("found", False) else ""
     about = (
-        f"{data.label}, split {', '.join(splits)}: {len(next(iter(of.lines[0].measures().values())))} queries, their "
+        f"{data.label}, split {', '.join(splits)}: {len(next(iter(runs[0]['measures'].values())))} queries, their "
         f"first {data.depth} candidates at most{answerable}, the same for all rows. Backbone {run.backbone}, "
         f"{'mean ± standard deviation of the seeds' if len(seeds) > 1 else 'seed'} {', '.join(map(str, seeds))}."
     )
-    test = of.config.report.significance
     daggers = (
-        f"†: differs from {of.label(of.to)} in {' or '.join(test.measures)} (paired t-test over queries, seeds "
-        f"averaged, two-sided, Holm over the rows, p < {test.level})."
+        f"†: differs from {of.label(of.to)} in {' or '.join(of.tested)} (paired t-test over queries, seeds "
+        f"averaged, two-sided, Holm over the rows, p < {of.config.report.significance.level})."
         if of.to in of.by_name
         else f"Nothing is tested: the table has no row {of.to} (report.significance.to)."
     )

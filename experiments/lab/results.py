@@ -8,7 +8,9 @@ import platform
 import re
 import tempfile
 import zipfile
-from collections.abc import Callable, Sequence
+import zlib
+from collections.abc import Sequence
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,14 +20,14 @@ import torch
 from socialgraph.data import read_run, write_run
 from socialgraph.data.collection import Run as Ranking
 from socialgraph.data.files import atomic_write, sha256
-from socialgraph.errors import InputError, counted
+from socialgraph.errors import InputError, counted, first_line
 from socialgraph.ranking import processes
 
 if TYPE_CHECKING:  # only pictures need it
     from matplotlib.figure import Figure
 
-#: a folder's runs in one file, for tables that are kept
-ARCHIVE = "runs.zip"
+#: a folder's runs in one file, for tables that are kept; it is not opened where its files take more bytes than this
+ARCHIVE, LARGEST = "runs.zip", 1 << 30
 
 
 class Results:
@@ -48,20 +50,23 @@ class Results:
         Raises:
             InputError: a file is missing or damaged, or they are of two runs.
         """
-        there, ranking = self._file(f"{name}.json"), self._file(f"{name}.run.gz")
+        place = self.folder / f"{name}.json"
         try:
-            value: dict[str, Any] = json.loads(there.read_text(encoding="utf-8"))
-            fits = value["sha256"] == hashlib.sha256(ranking.read_bytes()).hexdigest()
+            value: dict[str, Any] = json.loads(self._bytes(f"{name}.json"))
+            fits = value["sha256"] == hashlib.sha256(self._bytes(f"{name}.run.gz")).hexdigest()
             _ = value["config"], next(iter(value["measures"].values()))
+        except InputError:  # of the archive
+            raise
         except (OSError, ValueError, KeyError, TypeError, AttributeError, StopIteration) as error:
-            raise InputError(f"{there} or its run is missing or damaged ({type(error).__name__})") from error
+            raise InputError(f"{place} or its run is missing or damaged ({type(error).__name__})") from error
         if not fits:
-            raise InputError(f"{ranking} is damaged or of another run")
+            raise InputError(f"{self.folder / name}.run.gz is damaged or of another run")
         return value
 
     def find(self, name: str, depends: dict[str, Any]) -> tuple[dict[str, Any] | None, str]:
         """Return the JSON of the finished run that depends on this; otherwise None, and why it must be executed."""
-        if not self._file(f"{name}.json").exists() and not self._file(f"{name}.run.gz").exists():
+        files = {f"{name}.json", f"{name}.run.gz"}
+        if not files & self._packed.keys() and not any((self.folder / file).exists() for file in files):
             return None, "new"
         try:
             value = self.read(name)
@@ -83,7 +88,7 @@ class Results:
         """Return a run's ranking."""
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder) / f"{name}.run.gz"
-            copy.write_bytes(self._file(f"{name}.run.gz").read_bytes())
+            copy.write_bytes(self._bytes(copy.name))
             return read_run(copy)
 
     def seeds(self, row: str, only: Sequence[int] | None = None) -> dict[int, dict[str, Any]]:
@@ -97,10 +102,9 @@ class Results:
             InputError: no such row or seed, a damaged one, or seeds that ranked different queries.
         """
         there = self.rows()
-        missing = [] if row not in there or only is None else [seed for seed in only if seed not in there[row]]
-        if row not in there or missing:
+        if missing := [row] if row not in there else sorted({*(only or ())} - {*there[row]}):
             known = ", ".join(f"{name} ({', '.join(map(str, seeds))})" for name, seeds in there.items()) or "none"
-            what = f"seed {missing[0]} of {row}" if missing else f"finished row {row!r}"
+            what = f"seed {missing[0]} of {row}" if row in there else f"finished row {row!r}"
             raise InputError(f"there is no {what} in {self.folder}; there is: {known}")
         values = {seed: self.read(f"{row}.{seed}") for seed in (there[row] if only is None else only)}
         if len({frozenset(next(iter(value["measures"].values()))) for value in values.values()}) > 1:
@@ -109,36 +113,32 @@ class Results:
 
     def rows(self) -> dict[str, list[int]]:
         """Return row -> seeds that have a JSON."""
-        names = {path.name for path in self.folder.glob("*.json")}
-        if (self.folder / ARCHIVE).exists():
-            with zipfile.ZipFile(self.folder / ARCHIVE) as archive:
-                names |= set(archive.namelist())
         rows: dict[str, list[int]] = {}
-        for name in sorted(names):
+        for name in sorted({path.name for path in self.folder.glob("*.json")} | self._packed.keys()):
             if match := re.fullmatch(r"(.+)\.(\d+)\.json", name):
                 rows.setdefault(match[1], []).append(int(match[2]))
         return {row: sorted(seeds) for row, seeds in rows.items()}
 
     def pack(self) -> None:
         """Move all finished runs into ``runs.zip``."""
-        archive, loose = self.folder / ARCHIVE, [*self.folder.glob("*.*.json"), *self.folder.glob("*.run.gz")]
-        files = {path.name: path.read_bytes() for path in loose}
-        if archive.exists():
-            with zipfile.ZipFile(archive) as old:
-                files = {name: old.read(name) for name in old.namelist()} | files
-        with atomic_write(archive, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as new:
+        loose = [*self.folder.glob("*.*.json"), *self.folder.glob("*.run.gz")]
+        files = self._packed | {path.name: path.read_bytes() for path in loose}
+        with atomic_write(self.folder / ARCHIVE, "wb") as file, zipfile.ZipFile(file, "w") as new:
             for name in sorted(files):
                 new.writestr(zipfile.ZipInfo(name), files[name], zipfile.ZIP_DEFLATED)  # no dates: the same bytes
         for path in loose:
             path.unlink()
 
-    def _file(self, name: str) -> Path | zipfile.Path:
-        """Return a file: beside the archive, or in it."""
-        file, archive = self.folder / name, self.folder / ARCHIVE
-        if file.exists() or not archive.exists():
-            return file
-        inside = zipfile.Path(archive, name)
-        return inside if inside.exists() else file
+    def _bytes(self, name: str) -> bytes:
+        """Return what is in a file: beside the archive, or in it."""
+        file = self.folder / name
+        return self._packed[name] if name in self._packed and not file.exists() else file.read_bytes()
+
+    @property
+    def _packed(self) -> dict[str, bytes]:
+        """What is in the archive, by name."""
+        archive = self.folder / ARCHIVE
+        return unpacked(archive, archive.stat().st_mtime_ns) if archive.exists() else {}
 
 
 def differences(old: Any, new: Any, name: str = "") -> list[str]:
@@ -148,6 +148,28 @@ def differences(old: Any, new: Any, name: str = "") -> list[str]:
         parts = (differences(old.get(key), new.get(key), f"{name}.{key}".lstrip(".")) for key in keys)
         return [phrase for part in parts for phrase in part]
     return [] if old == new else [f"{name} was {str(old)[:60]}, is {str(new)[:60]}"]
+
+
+@lru_cache(maxsize=4)
+def unpacked(archive: Path, changed: int) -> dict[str, bytes]:
+    """Return the files of an archive, by name.
+
+    Args:
+        archive: where it lies.
+        changed: when it was written, so that a newer one is read again.
+
+    Raises:
+        InputError: it is damaged, or unpacks to more than any table has. What it says of its files' sizes is what is
+            read of them at most.
+    """
+    try:
+        with zipfile.ZipFile(archive) as packed:
+            size = sum(one.file_size for one in packed.infolist())
+            if size > LARGEST:
+                raise InputError(f"{archive}: unpacks to {size:,} bytes, and no table has more than {LARGEST:,}")
+            return {name: packed.read(name) for name in packed.namelist()}
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        raise InputError(f"{archive}: damaged ({first_line(error)})") from error
 
 
 def versions() -> dict[str, str]:
@@ -167,15 +189,8 @@ def write_text(path: Path, text: str) -> None:
             file.write(text)
 
 
-def write_figure(path: Path, dpi: int, draw: Callable[..., Figure | None], *data: Any) -> None:
-    """Draw a picture and write it whole or not at all; nothing where there is nothing to draw. The first process does.
-
-    Args:
-        path: of the file; its end says of which kind.
-        dpi: pixels for each inch.
-        draw: makes the picture.
-        data: what it draws.
-    """
-    if processes.is_first() and (figure := draw(*data)) is not None:
+def write_figure(path: Path, figure: Figure, dpi: int = 130) -> None:
+    """Write a picture whole or not at all, as the end of its name says; of several processes the first does it."""
+    if processes.is_first():
         with atomic_write(path, "wb") as file:
             figure.savefig(file, format=path.suffix[1:], dpi=dpi)

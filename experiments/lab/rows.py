@@ -1,11 +1,10 @@
-"""Rows and runs: what a command names, the configuration of each, and what its result depends on."""
+"""Rows and runs: what run.py is asked for, the configuration of each, and what its result depends on."""
 
 from __future__ import annotations
 
 import copy
 import hashlib
 import inspect
-import itertools
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,8 +16,6 @@ from typing import Any
 
 from hydra import compose
 from hydra.core.hydra_config import HydraConfig
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
@@ -26,13 +23,13 @@ from omegaconf.errors import OmegaConfBaseException
 from tqdm import tqdm
 
 from lab.command import in_one_line
-from lab.options import Options
+from lab.config import Options, key_of, typed
 from lab.results import Results
-from lab.typed import OPEN, key_of, spelled_out, typed
 from socialgraph.backbone import OFFLINE, READER
 from socialgraph.data.files import file_name, sha256
 from socialgraph.errors import OptionError
 from socialgraph.recipes.classes import BACKBONE, imported
+from socialgraph.recipes.compose import refuse_unnamed, tables
 from socialgraph.recipes.typed import refuse_empty_tables
 
 #: arguments of the trainer that change what is told of a training, and not what is trained
@@ -59,15 +56,18 @@ class Run:
     folder: Path
     depends: dict[str, Any]  # all that the result depends on
     kind: str = ""  # tells runs of the same row and seed apart: "untrained", or a level of compare.py
-    keep_model: bool = False
-    level: Mapping[str, Any] = field(default_factory=dict)  # options of compare.py's levels
-    weights: Path | None = None  # folder with weights of costly patterns, which the runs of a row share
 
     @property
     def name(self) -> str:
         """What its files are called."""
         name = f"{self.row.name}{'-' if self.kind else ''}{self.kind}.{self.config.seed}"
         return file_name(name, also=",=")  # a row may be called partition=edge,partition.k=2
+
+    @property
+    def unfinished(self) -> Path:
+        """Where it is worked on: in a folder of its name, one that no other configuration shares."""
+        digest = hashlib.sha256(json.dumps(self.depends).encode()).hexdigest()
+        return self.folder / ".unfinished" / self.name / digest[:16]
 
     def result(self) -> dict[str, Any] | None:
         """Return its JSON if it is finished."""
@@ -78,29 +78,79 @@ class Run:
         return Results(self.folder).find(self.name, self.depends)
 
 
-def runs_of(config: DictConfig, rows: Sequence[Row], folder: Path) -> tuple[list[Run], list[Run]]:
-    """Return the runs of rows without training, if the command asks for these, and as they are ranked at the end.
+# --- the rows of run.py -----------------------------------------------------------------------------------------------
+
+
+def plan(config: DictConfig, folder: Path) -> list[tuple[list[Run], list[Run]]]:
+    """Return what run.py does: for each table that it writes the runs in it, and those of them that it executes.
+
+    First without training, if the command asks for that, then as rows are ranked at the end. A table has rows of its
+    file that were finished before, too. The last row that is asked for goes first: it is often the user's own, and a
+    mistake there shows at once.
+
+    Raises:
+        OptionError: an option is wrong, or no row uses it.
+    """
+    wanted, known = rows(config)
+    finished = Results(folder).rows()
+    shown = [row for row in known if row in wanted or row.name in finished]
+    stages = runs_of(config, [*shown, *(row for row in wanted if row not in known)], folder)
+    asked = [[run for run in runs if run.row in wanted] for runs in stages]
+    check_used(asked[-1])
+    return [(runs, [mine[-1], *mine[:-1]]) for runs, mine in zip(stages, asked, strict=True)]
+
+
+def rows(config: DictConfig) -> tuple[list[Row], list[Row]]:
+    """Return the rows that run.py is asked for, and those of its table's file.
+
+    ``rows`` names rows of the table, or recipes with options behind them; of two of one recipe the last one counts.
+    """
+    table: dict[str, Any] = OmegaConf.to_container(config.table, resolve=True)  # type: ignore[assignment]
+    known = {}
+    for group, entries in table["groups"].items():
+        for name, entry in entries.items():
+            printed = entry.get("paper") or [None] * len(table["paper"])
+            beside = {
+                "window": entry.get("window", config.window),
+                "paper": dict(zip(table["paper"], printed, strict=True)),
+            }
+            known[name] = Row(name, tuple(entry["overrides"]), entry["label"], group, beside)
+    if config.rows is None:
+        return list(known.values()), list(known.values())
+    if not config.rows:
+        raise OptionError("rows=[] names no row")
+    wanted = {text.split()[0]: text.split()[1:] for text in config.rows}
+    chosen = [known.get(name) or Row(name, (f"recipe={name}", *own)) for name, own in wanted.items()]
+    return chosen, list(known.values())
+
+
+def runs_of(config: DictConfig, rows: Sequence[Row], folder: Path) -> list[list[Run]]:
+    """Return the runs of rows: without training, if the command asks for these, and as they are ranked at the end.
 
     What is typed for all rows counts more than what a table's file says of a row, and less than a row's own options.
     """
-    untrained, runs = [], []
+    untrained, runs = list[Run](), list[Run]()
     for row in tqdm(rows, "options of rows", delay=2, leave=False, disable=None):
-        options = {"folder": folder, "weights": folder / ".weights" / file_name(row.name) if config.untrained else None}
         overrides = [*row.overrides, *typed()] if row.label else [*typed(), *row.overrides]
         overrides = [one for one in overrides if key_of(one) != "recipe" or one in row.overrides]
         final = composed(overrides, row.name)
         is_trained = final.recipe.first_stage is None and final.recipe.training is not None and final.trainer.groups > 0
-        before = composed([*overrides, "trainer.groups=0"], row.name) if config.untrained else None
-        for seed in config.seeds:
-            if before is not None:
-                one = with_seed(before, seed)
-                untrained.append(Run(row, one, depends=identity(one), kind="untrained", **options))
-            if before is None or is_trained:
-                one = with_seed(final, seed)
-                runs.append(Run(row, one, depends=identity(one), keep_model=config.keep_models, **options))
-            else:
-                runs.append(untrained[-1])
-    return untrained, runs
+        before = []
+        if config.untrained:
+            plain = composed([*overrides, "trainer.groups=0"], row.name)
+            before = [run_of(row, with_seed(plain, seed), folder, "untrained") for seed in config.seeds]
+        untrained += before
+        runs += (
+            [run_of(row, with_seed(final, seed), folder) for seed in config.seeds]
+            if is_trained or not before
+            else before
+        )
+    return [untrained, runs] if untrained and untrained != runs else [runs]
+
+
+def run_of(row: Row, config: DictConfig, folder: Path, kind: str = "") -> Run:
+    """Return the run of a row by its configuration."""
+    return Run(row, config, folder, identity(config), kind)
 
 
 def by_row(runs: Iterable[Run]) -> dict[Row, list[Run]]:
@@ -111,92 +161,6 @@ def by_row(runs: Iterable[Run]) -> dict[Row, list[Run]]:
     return rows
 
 
-# --- rows -------------------------------------------------------------------------------------------------------------
-
-
-def rows(config: DictConfig) -> tuple[list[Row], list[Row]]:
-    """Return the rows that run.py is asked for, and those of its table's file.
-
-    ``rows`` names rows of the table, or recipes with options behind them; of two of one recipe the last one counts.
-    """
-    table: dict[str, Any] = OmegaConf.to_container(config.table, resolve=True)  # type: ignore[assignment]
-    known = {
-        name: Row(
-            name, tuple(entry["overrides"]), entry["label"], group,
-            {
-                "window": entry.get("window", config.window),
-                "paper": dict(zip(table["paper"], entry.get("paper") or [None] * len(table["paper"]), strict=True)),
-            },
-        )
-        for group, entries in table["groups"].items()
-        for name, entry in entries.items()
-    }  # fmt: skip
-    if config.rows is None:
-        return list(known.values()), list(known.values())
-    if not config.rows:
-        raise OptionError("rows=[] names no row")
-    wanted_texts = {text.split()[0]: text.split()[1:] for text in config.rows}
-    wanted = [known.get(name) or Row(name, (f"recipe={name}", *own)) for name, own in wanted_texts.items()]
-    return wanted, list(known.values())
-
-
-def product_rows(varied: Sequence[str], beside: Sequence[str]) -> list[Row]:
-    """Return all combinations of the values of some options, and a row for each list of options beside them.
-
-    Raises:
-        OptionError: a row that comes twice, or an option that is the same for all rows.
-    """
-    found = [row for options in (varied, *(one.split() for one in beside)) for row in combinations(options)]
-    names = [row.name for row in found]
-    for row in found:
-        if names.count(row.name) > 1:
-            raise OptionError(f"{row.label} is compared with itself: type it once")
-    return found
-
-
-def combinations(varied: Sequence[str]) -> list[Row]:
-    """Return a row for each combination of the values, those of the last option changing fastest."""
-    parsed, known = OverridesParser.create().parse_overrides(list(varied)), {option.name for option in fields(Options)}
-    for one in parsed:
-        name = one.get_key_element().lstrip("+~")
-        if name == "seed" or (name.split(".")[0] not in known and not name.startswith("size.")):
-            raise OptionError(f"{name} is the same for all rows; seeds are averaged, seeds=[0,1,2]")
-    each = [[(one.get_key_element(), value) for value in values_of(one)] for one in parsed]
-    result = []
-    for pairs in itertools.product(*each):
-        values = {key.lstrip("+"): value for key, value in pairs}
-        name = re.sub(r"[^\w.,=-]+", "-", ",".join(f"{key}={value}" for key, value in values.items()))
-        overrides = tuple(one for key, value in pairs for one in spelled_out([f"{key}={value}"]))
-        result.append(Row(name, overrides, label_of(values), beside={"options": values}))
-    return result
-
-
-def values_of(override: Override) -> list[str]:
-    """Return the values of an override, one or several, as they are typed."""
-    if override.is_sweep_override():
-        return [str(value) for value in override.sweep_string_iterator()]
-    return [override.get_value_element_as_str()]
-
-
-def label_of(options: Mapping[str, str]) -> str:
-    """Return what a row of these options is called; a partition or edges go without the option's name."""
-    return ", ".join(value if key in OPEN else f"{key}={value}" for key, value in options.items())
-
-
-def baseline_of(compared: Sequence[Row], named: Any) -> Row:
-    """Return the first row that has all the values that the baseline names; the first one for None.
-
-    Raises:
-        OptionError: there is none.
-    """
-    some = [] if named is None else [named] if isinstance(named, str | int | float) else named
-    values = {"null" if value is None else str(value) for value in some}
-    for row in compared:
-        if values <= set(row.beside["options"].values()):
-            return row
-    raise OptionError(f"baseline={named} is not among what is compared: {'; '.join(row.label for row in compared)}")
-
-
 def check_used(runs: Sequence[Run]) -> None:
     """Refuse an option that no row uses: what was typed would change nothing, and nobody would be told.
 
@@ -205,13 +169,12 @@ def check_used(runs: Sequence[Run]) -> None:
     """
     if HydraConfig.get().mode == RunMode.MULTIRUN:
         return  # each job has a part of the rows
-    known = {option.name for option in fields(Options)} - {"data", "measures", "seed"}
+    known = {option.name for option in fields(Options)} - {"data", "measures", "seed", "classes"}
     used = {path for run in runs for path in paths_used(run)}
-    recipes = {one.partition("=")[2] for run in runs for one in run.row.overrides if one.startswith("recipe=")}
     for one in typed():
         key = key_of(one).split("@")[0]
         if key == "recipe":
-            is_used = one.partition("=")[2] in recipes
+            is_used = any(one in run.row.overrides for run in runs) or "rows" not in runs[0].config  # compare.py
         elif key.split(".")[0] in known or key.startswith("size."):
             is_used = any(f"{path}.".startswith(f"{key}.") or f"{key}.".startswith(f"{path}.") for path in used)
         else:
@@ -247,13 +210,16 @@ def composed(overrides: Iterable[str], row: str = "") -> DictConfig:
     """Return a row's configuration, the command's with these options; of two on the same matter the last one counts.
 
     Raises:
-        OptionError: there is no such option, or its value is of another kind; it names the row.
+        OptionError: there is no such option, its value is of another kind, or a file names a class of a module that
+            the user has not typed; it names the row.
     """
     latest = list({key_of(override): override for override in overrides}.values())
     try:
         config = compose(HydraConfig.get().job.config_name, latest)
         refuse_empty_tables(latest, config)
-        OmegaConf.to_container(config.recipe, resolve=True)  # what refers to nothing shows here
+        # what refers to nothing shows here
+        parts = [OmegaConf.to_container(config[name], resolve=True) for name in ("recipe", "data")]
+        refuse_unnamed(parts, HydraConfig.get().overrides.task)
     except (HydraException, OmegaConfBaseException, OptionError) as error:
         message = in_one_line(error)
         raise OptionError(f"{row}: {message}" if row else message) from error
@@ -289,7 +255,6 @@ def identity(config: DictConfig) -> dict[str, Any]:
         for name in names
     }
     kept["trainer"].pop("save_every")  # changes times, not results
-    kept["recipe"].pop("stored", None)  # so does this, which recipes no longer say
     for part in (kept["trainer"], kept["recipe"]["training"] or {}):
         part["arguments"] = {key: value for key, value in part.get("arguments", {}).items() if key not in TOLD}
     root, path = kept["data"].get("root"), kept["data"].get("path")
@@ -297,7 +262,7 @@ def identity(config: DictConfig) -> dict[str, Any]:
     kept["data"]["splits"] = {name: str(one) for name, one in kept["data"]["splits"].items()}  # typed as a number, too
     if own := sources(config):
         kept["sources"] = own
-    backbones = {one["backbone"] for one in (kept, *tables(kept)) if one.get("backbone")}
+    backbones = {one["backbone"] for one in tables(kept) if one.get("backbone")}
     if config.recipe.first_stage is not None:
         kept.pop("backbone")
     places = {backbone: backbone_name(backbone) for backbone in backbones}
@@ -307,14 +272,6 @@ def identity(config: DictConfig) -> dict[str, Any]:
     for place, name in places.items():
         text = text.replace(json.dumps(place), json.dumps(name))
     return json.loads(text)
-
-
-def tables(value: Any) -> Iterable[dict[str, Any]]:
-    """Yield the tables inside a value, at any depth."""
-    for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        if isinstance(one, dict):
-            yield one
-        yield from tables(one)
 
 
 @cache
@@ -336,8 +293,7 @@ def sources(config: DictConfig) -> dict[str, str]:
         OptionError: there is no such class.
     """
     recipe: dict[str, Any] = OmegaConf.to_container(config.recipe, resolve=True)  # type: ignore[assignment]
-    named = {str(one["_target_"]) for one in (recipe, *tables(recipe)) if one.get("_target_")}
-    named |= {loss for loss in [str((recipe["training"] or {}).get("loss"))] if "." in loss}
+    named = {str(one[key]) for one in tables(recipe) for key in ("_target_", "loss") if one.get(key)}
     return {
         name: sha256(source(name.removesuffix(BACKBONE)))
         for name in sorted(named)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
 import warnings
-from dataclasses import dataclass, field, fields
-from functools import cache, cached_property
+from dataclasses import dataclass, fields
+from functools import cache, cached_property, partial
 from itertools import islice
 from typing import Any, TypeVar
 
 from omegaconf import DictConfig, OmegaConf
 
-from lab.options import Data
+from lab.config import Data
 from socialgraph import ranking
 from socialgraph.data import Cache, Collection, Split, TermStatistics, Tokens, read_run
 from socialgraph.data.collection import Run as Ranking
@@ -27,12 +26,19 @@ T = TypeVar("T")
 
 @dataclass
 class Task:
-    """What all rows share. Candidates are retrieved where they are first asked for, of the queries that are ranked."""
+    """What all rows share. Candidates are retrieved where they are first asked for, of the queries that are ranked.
+
+    Attributes:
+        data: the options.
+        collection: its splits retrieve candidates for all of their queries, where they have none of their own.
+        bare: the same as it was loaded.
+        retriever: the first stage.
+    """
 
     data: Data
     collection: Collection
+    bare: Collection
     retriever: Retriever | None
-    _retrieved: dict[str, Split] = field(default_factory=dict, init=False)
 
     @cached_property
     def dev(self) -> Split:
@@ -49,11 +55,7 @@ class Task:
     @property
     def train(self) -> Split:
         """What models learn from; its candidates hold no document that is relevant to a query of another split."""
-        return self._whole(self.data.splits.train)
-
-    def answerable(self, amount: int, skipped: int) -> Split:
-        """Return some test queries with a relevant document among their candidates, see :func:`sampled`."""
-        return sampled(self._whole(self.data.splits.test), amount, self.data.depth, answerable=True, skipped=skipped)
+        return self.collection[self.data.splits.train]
 
     @cached_property
     def evidence(self) -> dict[str, Evidence]:
@@ -62,46 +64,21 @@ class Task:
 
     def first_stage_score(self, query_id: str, document_id: str) -> float:
         """Return the score that a document has among a query's candidates; NaN where it is none of them."""
-        for ranked_split in (vars(self).get("test"), vars(self).get("dev")):  # what was retrieved of these alone
-            score = ((ranked_split and ranked_split.candidates) or {}).get(query_id, {}).get(document_id)
-            if score is not None:
-                return score
-        splits = self.data.splits
-        for name in dict.fromkeys((splits.test, splits.dev, splits.train)):
-            if name in self.collection.splits and query_id in self.collection[name].queries:
-                score = (self._whole(name).candidates or {}).get(query_id, {}).get(document_id)
-                if score is not None:
-                    return score
-        return math.nan
+        for part in (vars(self).get("test"), vars(self).get("dev")):  # first those whose candidates are there
+            if part is not None and document_id in (found := (part.candidates or {}).get(query_id, {})):
+                return float(found[document_id])
+        return self.collection.first_stage_score(query_id, document_id)
 
     def _ranked(self, name: str, amount: int | None) -> Split:
         """Return the queries of a split that are ranked, those with the lowest hash, with their candidates."""
-        if self.data.queries.found or self.collection[name].has_candidates:
-            chosen = sampled(self._whole(name), amount, self.data.depth, self.data.queries.found)
+        if self.data.queries.found or self.bare[name].has_candidates:
+            chosen = sampled(self.collection[name], amount, self.data.depth, self.data.queries.found)
         else:  # candidates are retrieved of these queries alone
-            some = sampled(self.collection[name], amount, self.data.depth)
-            chosen = self._retrieve(name, Split(some.queries, some.qrels))
+            some = sampled(self.bare[name], amount, self.data.depth)
+            chosen = Split(some.queries, some.qrels)
+            chosen = chosen.with_candidates(retrieved(self.bare, self.retriever, self.data.depth, name, chosen))
         self._check(name, chosen)
         return chosen
-
-    def _whole(self, name: str) -> Split:
-        """Return a split with candidates for all of its queries."""
-        if name not in self._retrieved:
-            split = self.collection[name]
-            self._retrieved[name] = split if split.has_candidates else self._retrieve(name, split)
-        return self._retrieved[name]
-
-    def _retrieve(self, name: str, split: Split) -> Split:
-        """Return a split with the first stage's candidates.
-
-        Raises:
-            OptionError: there is no first stage.
-            InputError: none of the queries matches anything.
-        """
-        if self.retriever is None:
-            raise OptionError(f"data.retriever is null, but {self.collection.name}, split {name} has no candidates")
-        asked = self.collection.with_splits({**self.collection.splits, name: split})
-        return ranking.retrieve_candidates(asked, self.retriever, self.data.depth, [name])[name]
 
     def _check(self, name: str, split: Split) -> None:
         """Warn of what makes the measures of a split say little.
@@ -120,6 +97,19 @@ class Task:
             warnings.warn(f"{where}: {told}: {first_ids(silent)}", stacklevel=3)
         if not any(candidates.get(query, {}).keys() & split.relevant(query) for query in split.qrels):
             warnings.warn(f"{where}: no query has a relevant candidate, so all orders measure the same", stacklevel=3)
+
+
+def retrieved(collection: Collection, retriever: Retriever | None, depth: int, name: str, split: Split) -> Ranking:
+    """Return the first stage's candidates for the queries of a split.
+
+    Raises:
+        OptionError: there is no first stage.
+        InputError: none of the queries matches anything.
+    """
+    if retriever is None:
+        raise OptionError(f"data.retriever is null, but {collection.name}, split {name} has no candidates")
+    asked = collection.with_splits({**collection.splits, name: split})
+    return ranking.retrieve_candidates(asked, retriever, depth, [name])[name].candidates or {}
 
 
 def load_task(config: DictConfig) -> Task:
@@ -145,15 +135,21 @@ def _load_task(description: str) -> Task:
     retriever = None if data.retriever is None else made(data.retriever, "data.retriever", Retriever)
     for split, path in data.runs.items():
         collection = collection.with_candidates(split, read_run(path))
-    for name in {data.splits.test} | ({data.splits.dev} if data.queries.dev != 0 else set()):
+    splits = data.splits
+    for name in {splits.test, *([splits.dev] if data.queries.dev != 0 else [])}:
         _ = collection[name]  # one that is not there is told before the first stage, which may take long
-    if data.splits.test == data.splits.train:
-        told = "models are trained on the queries that test them"
-        warnings.warn(f"data.splits.test={data.splits.test}: {told}", stacklevel=3)
-    if data.splits.test == data.splits.dev and data.queries.dev != 0:
-        told = "the weight of the first stage is chosen on the queries that test it"
-        warnings.warn(f"data.splits.test={data.splits.test}: {told}", stacklevel=3)
-    return Task(data, collection, retriever)
+    for other, told in (
+        (splits.train, "models are trained on the queries that test them"),
+        (splits.dev if data.queries.dev != 0 else "", "the weight of BM25 is chosen on the queries that test it"),
+    ):
+        if splits.test == other:
+            warnings.warn(f"data.splits.test={splits.test}: {told}", stacklevel=3)
+    whole = {
+        name: split if split.has_candidates
+        else Split(split.queries, split.qrels, partial(retrieved, collection, retriever, data.depth, name, split))
+        for name, split in collection.splits.items()
+    }  # fmt: skip
+    return Task(data, collection.with_splits(whole), collection, retriever)
 
 
 def made(spec: Any, option: str, kind: type[T]) -> T:

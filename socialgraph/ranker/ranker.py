@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -24,9 +24,6 @@ from socialgraph.data.texts import Text, Texts, as_document, as_documents, as_qu
 from socialgraph.described import spec_of
 from socialgraph.edges import SocialEdges, StaticCentrality
 from socialgraph.errors import InputError, OptionError, check_whole, first_line
-from socialgraph.inspect.leave_one_out import scores_without
-from socialgraph.inspect.page import Page, page_of
-from socialgraph.inspect.report import View
 from socialgraph.nn.hub_ranker import HubRanker
 from socialgraph.partition import Partition
 from socialgraph.partition.resolver import with_k
@@ -37,6 +34,10 @@ from socialgraph.ranking.evaluate import parse_measures
 from socialgraph.recipes.build import Parts, build
 from socialgraph.recipes.compose import compose_recipe
 from socialgraph.recipes.typed import quoted
+
+if TYPE_CHECKING:  # who ranks draws nothing
+    from socialgraph.inspect.page import Page
+    from socialgraph.inspect.report import View
 
 #: word pieces of documents in a batch
 BATCH = 16_384
@@ -113,7 +114,8 @@ class Ranker:
     @classmethod
     def from_recipe(
         cls, name: str, *overrides: str, partition: str | type[Partition] | Partition | None = None,
-        backbone: str | None = None, config_dir: str | PathLike[str] | None = None, **options: Any,
+        backbone: str | None = None, config_dir: str | PathLike[str] | None = None,
+        classes: Sequence[type | str] = (), **options: Any,
     ) -> Self:  # fmt: skip
         """Put a recipe together; what its backbone does not know is drawn at random.
 
@@ -123,8 +125,8 @@ class Ranker:
             partition: of friend circles: a name, or a class or object of one's own. An object keeps its arguments as
                 attributes of the same names, so that it can be saved.
             backbone: a BERT: "minilm-reader", "minilm", a folder or a hub id.
-            config_dir: a folder of one's own with more recipes, ``recipe/<name>.yaml``. They import the modules that
-                they name, so take only folders that you trust.
+            config_dir: a folder of one's own with more recipes, ``recipe/<name>.yaml``.
+            classes: of your own that these recipes may name; of others only those of this package are made.
             options: ``document_length``, ``query_length``, ``window``, ``seed``.
 
         Raises:
@@ -137,7 +139,7 @@ class Ranker:
             typed += [f"{key}={quoted(backbone)}" for key in keys]
         if isinstance(partition, str):
             typed.append(f"partition={partition}")
-        recipe = compose_recipe(name, typed, config_dir)
+        recipe = compose_recipe(name, typed, config_dir, classes)
         if recipe["model"] is None:
             kind = str(recipe["first_stage"]["_target_"])
             raise OptionError(f"recipe {name} is a first stage and has no model: use {kind} itself")
@@ -436,6 +438,8 @@ class Ranker:
             InputError: a query without word pieces.
             OptionError: no such partition, or the ranker has no edges to gather its circles from.
         """
+        from socialgraph.inspect.page import page_of
+
         graphs = {circles_name(self.parts.circles): self.graph(query, text)}
         if beside is not None:
             other = with_k(beside, getattr(self.parts.circles, "k", None))  # as many circles where both have a k
@@ -446,6 +450,9 @@ class Ranker:
         return page_of(views, query, as_document(text)[1], self.tokens, self.model, edges, evidence)
 
     def _view(self, query: str, text: Text, name: str, graph: DocumentGraph) -> View:
+        from socialgraph.inspect.leave_one_out import scores_without
+        from socialgraph.inspect.report import View
+
         graph.document_id = getattr(text, "doc_id", "")  # what a text is called here tells nobody anything
         if "circle_index" not in graph:
             return View(graph.cpu(), name, float(self.predict([(query, text)])[0]))

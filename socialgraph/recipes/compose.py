@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Collection, Iterator, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -12,7 +13,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
-from socialgraph.described import BACKBONE, options_of
+from socialgraph.described import BACKBONE, name_of, options_of
 from socialgraph.errors import OptionError, first_line, suggestion
 from socialgraph.recipes.classes import imported
 from socialgraph.recipes.typed import quoted, refuse_empty_tables
@@ -39,7 +40,10 @@ def recipes(config_dir: str | PathLike[str] | None = None) -> list[str]:
 
 
 def compose_recipe(
-    name: str, overrides: Sequence[str] = (), config_dir: str | PathLike[str] | None = None
+    name: str,
+    overrides: Sequence[str] = (),
+    config_dir: str | PathLike[str] | None = None,
+    classes: Sequence[type | str] = (),
 ) -> dict[str, Any]:
     """Return a recipe with all values filled in: what ``system.yaml`` lists, ``query_length`` and ``seed``.
 
@@ -47,9 +51,10 @@ def compose_recipe(
         name: one of :func:`recipes`.
         overrides: options as one types them to ``run.py``: ``"partition.k=8"``, ``"edges=random"``, ...
         config_dir: a folder of one's own with more recipes, ``recipe/<name>.yaml``, as ``--config-dir`` of ``run.py``.
+        classes: of the user's own that these recipes may name, see :func:`refuse_unnamed`.
 
     Raises:
-        OptionError: no such recipe or option.
+        OptionError: no such recipe or option, or a recipe that names a class that the user has not named.
     """
     from hydra import compose
     from hydra.errors import HydraException
@@ -64,6 +69,7 @@ def compose_recipe(
             config = compose("options", [*own, f"recipe={name}", *overrides])
         refuse_empty_tables(overrides, config)
         whole = cast("dict[str, Any]", OmegaConf.to_container(config, resolve=True))
+        refuse_unnamed(whole, [*overrides, *(one if isinstance(one, str) else name_of(one) for one in classes)])
         parts = merged(config.recipe)
     except (HydraException, OmegaConfBaseException) as error:
         raise OptionError(f"recipe {name}: {first_line(error)}") from error
@@ -83,6 +89,33 @@ def _hydra() -> Iterator[None]:
             yield
     finally:
         GlobalHydra.instance().hydra = running
+
+
+def refuse_unnamed(values: Any, typed: Iterable[str]) -> None:
+    """Refuse a class or loss that neither comes with this package nor was named by the user: importing it runs a file.
+
+    Args:
+        values: plain values of a configuration.
+        typed: options, and names of classes.
+
+    Raises:
+        OptionError: there is one.
+    """
+    named = {word.removesuffix(BACKBONE) for one in typed for word in re.findall(r"[\w.]+", one)}
+    for table in tables(values):
+        for key in ("_target_", "loss"):
+            name = str(table.get(key, ""))
+            own = name.removesuffix(BACKBONE)
+            if "." in own and not own.startswith("socialgraph.") and own not in named:
+                raise OptionError(f"{name} is not imported because a file says so: say classes=[{own}] if you trust it")
+
+
+def tables(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield the tables inside a value, at any depth."""
+    if isinstance(value, dict):
+        yield value
+    for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from tables(one)
 
 
 def merged(recipe: Any) -> dict[str, Any]:

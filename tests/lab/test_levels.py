@@ -9,12 +9,12 @@ from commands import composed_from
 from graphs import document
 from lab.levels import reading
 from lab.levels.evidence import measures
-from lab.levels.runs import depends_on, random_reciprocal_rank
-from lab.levels.scores import KeptScores, content
+from lab.levels.reading import CachedScores, content_of, random_reciprocal_rank
+from lab.levels.runs import depends_on
 from lab.results import differences
 from torch_geometric.data import Batch
 
-from socialgraph.data import Split
+from socialgraph.data import Cache, Split
 from socialgraph.data.graph import gather
 from socialgraph.partition import Partition, RandomCircles, Whole, Windows
 
@@ -71,26 +71,27 @@ def test_random_members_have_no_lift_and_whole_documents_none():
     assert (measures(batch_of(sizes, Windows(16, k=3)), start)["lift"] > 0.7).all()
 
 
-def test_equal_sequences_are_read_once(tmp_path):
+def test_equal_sequences_are_read_once():
     def length(graph):
         return torch.bincount(graph.circle_index[1], minlength=graph.leader_index.numel()).float()
 
-    few, many = batch_of((40, 24), Windows(8, k=2)), batch_of((40, 24), Windows(8))
-    scores = KeptScores(tmp_path / "kept.safetensors", length)
+    cache, few, many = Cache(), batch_of((40, 24), Windows(8, k=2)), batch_of((40, 24), Windows(8))
+    scores = CachedScores("length", length, cache)
     assert scores(few).tolist() == [8.0] * 4
     assert (scores.new, scores(many).tolist()) == (4, [8.0] * 8)
     assert scores.new == 8
-    assert torch.equal(content(many)[[0, 1, 5, 6]], content(few))
-    assert not torch.isin(content(batch_of((40, 24), Windows(8), query=(14,))), content(many)).any()
-    assert not torch.isin(content(batch_of((40, 24), Windows(7))), content(many)).any()
-    scores.save()
-    again = KeptScores(tmp_path / "kept.safetensors", lambda graph: pytest.fail("everything is known"))
+    assert torch.equal(content_of(many)[[0, 1, 5, 6]], content_of(few))
+    assert not torch.isin(content_of(batch_of((40, 24), Windows(8), query=(14,))), content_of(many)).any()
+    assert not torch.isin(content_of(batch_of((40, 24), Windows(7))), content_of(many)).any()
+    again = CachedScores("length", lambda graph: pytest.fail("everything is known"), cache)
     assert torch.equal(again(many), scores(many))
-    other = KeptScores(tmp_path / "other.safetensors", length)
+    other = CachedScores("another reader", length, cache)
     assert other(batch_of((40, 40), Windows(8), step=0)).tolist() == [8.0] * 10  # one document, twice
     assert other.new == 5
-    (tmp_path / "kept.safetensors").write_bytes(b"damaged")
-    assert KeptScores(tmp_path / "kept.safetensors", length)(few).tolist() == [8.0] * 4
+    places = CachedScores("order", lambda graph: graph.input_ids[graph.leader_index].float(), Cache())
+    expected = many.input_ids[many.leader_index].float()
+    places(few)
+    assert torch.equal(places(many), expected)  # those that were known and those that were not, each in its place
 
 
 def test_a_random_order():
@@ -106,13 +107,13 @@ def test_a_random_order():
 
 
 def test_what_a_reading_depends_on():
-    typed = ["partition=edge", "recipe.passages=null"]
-    plain = depends_on(composed_from(*typed), "reading")
-    assert not differences(plain, depends_on(composed_from(*typed, "trainer.bf16=auto"), "reading"))
-    half = depends_on(composed_from(*typed, "trainer.bf16=true"), "reading")
+    typed = ["partition=edge", "recipe.passages=null", "data.label=x"]
+    plain = depends_on(composed_from(*typed, name="compare"), "reading")
+    assert not differences(plain, depends_on(composed_from(*typed, "trainer.bf16=auto", name="compare"), "reading"))
+    half = depends_on(composed_from(*typed, "trainer.bf16=true", name="compare"), "reading")
     assert differences(plain, half) == ["bf16 was None, is True"]
-    passages = depends_on(composed_from("partition=edge"), "reading")
-    assert [one.split(" was ")[0] for one in differences(plain, passages)] == ["recipe.passages"]
+    other = depends_on(composed_from("partition=edge", "levels.reading.amount=7", name="compare"), "reading")
+    assert {one.split(" was ")[0] for one in differences(plain, other)} >= {"recipe.passages", "amount"}
 
 
 def test_a_document_without_a_circle_comes_last():

@@ -1,9 +1,14 @@
 """experiments/lab/results.py: finished runs are found by what they depend on, and written whole."""
 
 import signal
+import zipfile
 
 import children
+import pytest
+from lab import results as module
 from lab.results import Results
+
+from socialgraph.errors import InputError
 
 RANKING = {"q": {"d": 1.0}}
 VALUE = {"name": "a", "measures": {"RR@10": {"q": 1.0}}, "config": {"seed": 0}}
@@ -50,3 +55,19 @@ def test_a_file_beside_the_archive_counts_before_the_one_inside(tmp_path):
         assert (results.ranking("a.0"), results.read("a.0")["name"]) == (newer, "b")
         results.pack()
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["runs.zip"]
+
+
+def test_an_archive_that_is_too_large_or_damaged_is_one_line(tmp_path, monkeypatch):
+    results, archive = Results(tmp_path), tmp_path / "runs.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name in ("a.0.json", "a.0.run.gz"):
+            packed.writestr(name, b" " * 600_000)
+    assert archive.stat().st_size < 2000
+    monkeypatch.setattr(module, "LARGEST", 1_000_000)
+    monkeypatch.setattr(zipfile.ZipFile, "read", lambda *_: pytest.fail("it is refused before it is unpacked"))
+    for asked in (results.rows, results.pack, lambda: results.find("a.0", {}), lambda: results.read("a.0")):
+        with pytest.raises(InputError, match=r"runs.zip: unpacks to 1,200,000 bytes, and no table has more than 1,0"):
+            asked()
+    archive.write_bytes(archive.read_bytes()[:99])
+    with pytest.raises(InputError, match=r"runs.zip: damaged"):
+        results.rows()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from commands import configured
-from lab.rows import Row, Run, backbone_name, composed, identity, results_folder, rows, sources
+from lab.rows import backbone_name, composed, identity, rows, sources
 from omegaconf import OmegaConf
 
 from socialgraph.errors import OptionError
@@ -78,10 +78,14 @@ def loss(scores):
     return scores.sum()
 
 
-@pytest.mark.parametrize("typed", ["model._target_", "edges.patterns.static_distance._target_"])
-def test_a_class_that_is_not_there_is_one_line(depends, typed):
+def test_a_class_of_ones_own_must_be_there_and_typed(hydra):
+    typed = ["recipe=socialformer", "edges.patterns.static_distance._target_=nobody.Mine"]
+    configured("run", *typed)
     with pytest.raises(OptionError, match=r"nobody\.Mine: No module named 'nobody'"):
-        depends("recipe=socialformer", f"{typed}=nobody.Mine")
+        identity(composed(typed))
+    configured("run")  # a table's file may say so, the user has not
+    with pytest.raises(OptionError, match=r"row: nobody\.Mine is not imported because a file says so: say classes="):
+        composed(typed, "row")
 
 
 @pytest.mark.parametrize("table", ["table1", "table2", "whole-documents"])
@@ -99,16 +103,3 @@ def test_every_row_of_a_table_is_a_system_of_its_own(hydra, table, size):
         seen.append(one["recipe"])
     assert len(seen) == {"table1": 28, "table2": 9, "whole-documents": 9}[table]
     assert {one.to for one in config.report.differences} <= {row.name for row in known}
-
-
-def test_names_lead_nowhere_else(tmp_path):
-    for name in ("../../etc", "/etc", "..", ".", "", "a/../../b", "a\0b"):
-        config = {"results": str(tmp_path), "seed": 0, "data": {"label": name, "splits": {"test": name}}}
-        found = results_folder(OmegaConf.create(config))
-        assert found.resolve() == found
-        assert found.parent.parent == tmp_path
-        run = Run(Row(name), OmegaConf.create(config), tmp_path, {})
-        assert (tmp_path / run.name).resolve().parent == tmp_path
-        assert not run.name.startswith(".")
-    for name in ("socialformer-edge", "partition=edge,partition.k=2", "é-1.5_x"):  # these stay what they are
-        assert Run(Row(name), OmegaConf.create({"seed": 12}), tmp_path, {}).name == f"{name}.12"

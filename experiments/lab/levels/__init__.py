@@ -1,1 +1,1 @@
-"""How a partition is judged before anything is trained: by what its circles hold, and by how they read."""
+"""How circles are judged before anything is trained: by what they hold (evidence), and by how they read (reading)."""

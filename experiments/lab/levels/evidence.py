@@ -22,9 +22,9 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import index_to_mask, scatter
 
-from lab.circles import drawn
+from lab.execute import System
+from lab.levels.runs import drawn
 from lab.rows import Run
-from lab.system import System
 from lab.task import Task
 from socialgraph.data import Cache, Tokens
 from socialgraph.data.collection import Run as Ranking
@@ -43,7 +43,7 @@ def look(run: Run, system: System, task: Task) -> tuple[Ranking, dict[str, Any]]
     """
     began = time.perf_counter()
     builder = system.builder(task, Cache.on_disk())
-    known = known_places(task, builder.tokens, run.level["amount"])
+    known = known_places(task, builder.tokens, run.config.levels.evidence.amount)
     queries = task.collection[task.data.splits.test].queries
     pairs = [(query_id, queries[query_id], place.document_id) for query_id, place in known.items()]
     measured: dict[str, dict[str, float]] = {}

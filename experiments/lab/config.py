@@ -1,16 +1,28 @@
-"""Types of the options: Hydra holds what is typed, and what stands in conf/, against these classes.
+"""The options: their types, and how they are typed, ``partition.k=4`` or ``partition=my_module.Mine``.
 
-Default values stand in conf/ and in the recipes, with what each option is for. ``Any`` is the place of a class and its
-arguments, ``{_target_: ..., ...}``, which its constructor checks.
+Hydra holds what is typed, and what stands in conf/, against these classes. Values stand in conf/ and in the recipes,
+with what each option is for. ``Any`` is the place of a class and its arguments, ``{_target_: ..., ...}``, which its
+constructor checks. Nothing here is slow to import.
 """
 
 from __future__ import annotations
 
+import inspect
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from hydra.core.config_store import ConfigStore
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException
 from omegaconf import MISSING
+
+from lab.command import in_one_line
+from socialgraph.errors import OptionError
+from socialgraph.recipes.typed import quoted
 
 
 @dataclass
@@ -52,7 +64,7 @@ class Data:
     retriever: dict[str, Any] | None = None
     depth: int = MISSING
     runs: dict[str, str] = field(default_factory=dict)
-    splits: Splits = field(default_factory=Splits)
+    splits: Splits = MISSING
     queries: Queries = field(default_factory=Queries)
     path: str | None = None
 
@@ -80,21 +92,7 @@ class Report:
 
     columns: list[str] = MISSING
     differences: list[Difference] = field(default_factory=list)
-    significance: Significance = field(default_factory=Significance)
-
-
-@dataclass
-class Size:
-    """How long documents are; size=cpu or gpu."""
-
-    short: int = MISSING
-    long: int = MISSING
-    original: int = MISSING
-    whole: int = MISSING
-    short_circles: int = MISSING
-    long_circles: int = MISSING
-    compared: int = MISSING
-    compared_circles: int = MISSING
+    significance: Significance = MISSING
 
 
 @dataclass
@@ -117,6 +115,7 @@ class Options:
     query_length: int = MISSING
     window: int = MISSING
     measures: list[str] = MISSING
+    classes: list[str] = MISSING
     check: bool = True
 
 
@@ -126,8 +125,8 @@ class Several(Options):
 
     seeds: list[int] = MISSING
     results: str | None = None
-    size: Size = field(default_factory=Size)
-    report: Report = field(default_factory=Report)
+    size: dict[str, int] = field(default_factory=dict)
+    report: Report = MISSING
 
 
 @dataclass
@@ -150,6 +149,7 @@ class Run(Several):
     untrained: bool = False
     keep_models: bool = False
     pack: bool = False
+    report: Report = field(default_factory=Report)
     table: Table = field(default_factory=Table)
 
 
@@ -159,7 +159,7 @@ class Level:
 
     amount: int = MISSING
     measures: list[str] = MISSING
-    report: Report = field(default_factory=Report)
+    report: Report = MISSING
     skipped: int = 0
     readers: list[str] = field(default_factory=list)
 
@@ -169,8 +169,8 @@ class Levels:
     """The levels that train nothing."""
 
     overrides: list[str] = MISSING
-    evidence: Level = field(default_factory=Level)
-    reading: Level = field(default_factory=Level)
+    evidence: Level = MISSING
+    reading: Level = MISSING
 
 
 @dataclass
@@ -182,7 +182,7 @@ class Compare(Several):
     level: Any = MISSING  # one or several
     baseline: Any = None
     name: str = MISSING
-    levels: Levels = field(default_factory=Levels)
+    levels: Levels = MISSING
 
 
 @dataclass
@@ -265,3 +265,88 @@ def register() -> None:
     """Let conf/<command>.yaml name its class, ``<command>_options``."""
     for name, kind in SCHEMAS.items():
         ConfigStore.instance().store(name=f"{name}_options", node=kind)
+
+
+# --- options as they are typed ----------------------------------------------------------------------------------------
+
+#: groups that take a class of the user's own by its dotted name, and are varied even with a single value
+OPEN = ("partition", "edges")
+
+
+def parsed(override: str) -> Override:
+    """Return what is typed as Hydra reads it.
+
+    Raises:
+        OptionError: it is no override.
+    """
+    try:
+        return OverridesParser.create().parse_overrides([override])[0]
+    except HydraException as error:
+        raise OptionError(f"an option is written key=value: {in_one_line(error)}") from error
+
+
+def key_of(override: str) -> str:
+    """Return what an override is about: "partition.k" of "partition.k=4"."""
+    return parsed(override).get_key_element().lstrip("+~")
+
+
+def label_of(options: Mapping[str, str]) -> str:
+    """Return what a row of these options is called; a partition or edges go without the option's name."""
+    return ", ".join(value if key in OPEN else f"{key}={value}" for key, value in options.items())
+
+
+def typed() -> list[str]:
+    """Return the options that were typed and go to every row."""
+    return [one for one in HydraConfig.get().overrides.task if key_of(one) not in ("rows", "seeds")]
+
+
+def varied_as_one(arguments: Sequence[str]) -> list[str]:
+    """Return a command's arguments with those that have several values in one, ``varied=[...]``.
+
+    Hydra itself takes several values with ``-m`` alone, where each is a job.
+    """
+
+    def is_varied(argument: str) -> bool:
+        try:
+            one = parsed(argument)
+        except OptionError:
+            return False  # Hydra says what is wrong with it
+        return one.is_sweep_override() or one.get_key_element() in OPEN
+
+    if {"-m", "--multirun"} & set(arguments):
+        return list(arguments)
+    varied = [one for one in arguments if not one.startswith(("-", "hydra")) and is_varied(one)]
+    others = [one for one in arguments if one not in varied]
+    return [*others, f"varied=[{','.join(map(quoted, varied))}]"] if varied else others
+
+
+def spelled_out(arguments: Sequence[str]) -> list[str]:
+    """Return arguments with classes of the user's own, ``partition=my_module.Mine``, as Hydra takes them.
+
+    A pattern stands alone in SocialEdges; a sampler takes the place of SocialEdges.
+
+    Raises:
+        OptionError: there is no such class, or it is of another kind.
+    """
+    result = []
+    for argument in arguments:
+        key, _, name = argument.partition("=")
+        if key not in OPEN or not re.fullmatch(r"\w+(\.\w+)+", name):
+            result.append(argument)
+            continue
+        from socialgraph.edges import EdgeSampler, Pattern  # and with them PyTorch
+        from socialgraph.partition import Partition
+        from socialgraph.recipes.classes import imported
+
+        if key == "partition":
+            imported(name, Partition, option="partition=")
+            result.append(f"partition._target_={name}")
+            continue
+        kind = imported(name, Pattern, EdgeSampler, option="edges=")
+        if isinstance(kind, type) and issubclass(kind, Pattern):
+            result += ["edges=random", "~edges.patterns.uniform", f"+edges.patterns.own._target_={name}"]
+            continue
+        taken = inspect.signature(kind).parameters
+        left_out = [f"~edges.{option}" for option in ("patterns", "weights", "sparsity") if option not in taken]
+        result += ["edges=random", f"edges._target_={name}", *left_out]
+    return result

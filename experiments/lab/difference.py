@@ -7,22 +7,20 @@ documents are counted.
 
 from __future__ import annotations
 
-from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 
-import numpy as np
 import pandas as pd
 from omegaconf import DictConfig
 
-from lab.report import Values, mixture, per_query, tested
+from lab.report import Values, buckets, mixture, per_query, tested
 from lab.results import Results
 from socialgraph.data.collection import first_ids
 from socialgraph.data.evidence import read_evidence
 from socialgraph.errors import InputError, OptionError
 
 
-def pair_table(config: DictConfig) -> pd.DataFrame:
+def difference(config: DictConfig) -> pd.DataFrame:
     """Return the difference as a table of texts: all queries, then those of each bucket of evidence.
 
     Raises:
@@ -32,20 +30,18 @@ def pair_table(config: DictConfig) -> pd.DataFrame:
     if len(config.rows) != 2:
         raise OptionError(f"rows must be two, the second one is subtracted, got {list(config.rows)}")
     (first, documents), (second, _) = (values_of(config, row) for row in config.rows)
-    if first.keys() != second.keys():
-        strangers = sorted(first.keys() ^ second.keys())
+    if strangers := sorted(first.keys() ^ second.keys()):
         raise InputError(f"{len(strangers)} queries are in one result only: {first_ids(strangers)}")
-    buckets = {"all": list(first)}
+    groups = {"all": list(first)}
     if config.collection is not None:
-        start = {
-            query: evidence.start for query, evidence in read_evidence(Path(config.collection).expanduser()).items()
-        }
-        inside = {query: start[query] for query in first if query in start}
-        if not inside:
+        evidence = read_evidence(Path(config.collection).expanduser())
+        start = pd.Series({query: evidence[query].start for query in first if query in evidence}, dtype=int)
+        if start.empty:
             raise InputError(f"{config.collection} has no evidence of any query of {config.rows[0]}")
-        buckets |= {f"evidence {name}": queries for name, queries in by_place(inside, config.bounds).items()}
+        for name, some in start.groupby(buckets(start, config.bounds), observed=False):
+            groups[f"evidence {name}"] = list(some.index)
     lines = []
-    for name, queries in buckets.items():
+    for name, queries in groups.items():
         mine, theirs = ({query: values[query] for query in queries} for values in (first, second))
         test, cells = tested(mine, theirs, documents), ["-", "-", "-"]
         if test is not None:
@@ -55,24 +51,6 @@ def pair_table(config: DictConfig) -> pd.DataFrame:
     return pd.DataFrame(
         lines, columns=[config.measure, "queries", *config.rows, "difference", "95 % interval", "p"]
     )  # fmt: skip
-
-
-def by_place(place: dict[str, int], bounds: list[int]) -> dict[str, list[str]]:
-    """Return name of a bucket -> its queries; a bound belongs to the bucket above it.
-
-    Raises:
-        OptionError: bounds that do not ascend.
-    """
-    if list(bounds) != sorted(set(bounds)) or not bounds:
-        raise OptionError(f"bounds must ascend, and there must be one, got {list(bounds)}")
-    names = [
-        f"under {bounds[0]:,}",
-        *(f"{low:,} to {high - 1:,}" for low, high in pairwise(bounds)),
-    ]
-    buckets: dict[str, list[str]] = {name: [] for name in [*names, f"{bounds[-1]:,} and more"]}
-    for query, at in place.items():
-        list(buckets.values())[int(np.searchsorted(list(bounds), at, side="right"))].append(query)
-    return buckets
 
 
 def values_of(config: DictConfig, row: str) -> tuple[Values, dict[str, str] | None]:
