@@ -63,7 +63,7 @@ def workplace(tmp_path, monkeypatch):
     """A folder to work in, on the path as the current one is."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    for module in ("my_module", "my_openings", "my_company", "my_partition", "around_query"):
+    for module in ("my_module", "my_company", "my_partition", "around_query", "leader_gat"):
         monkeypatch.delitem(sys.modules, module, raising=False)
     importlib.invalidate_caches()
     return tmp_path
@@ -179,10 +179,12 @@ def test_the_readme(workplace):
     names, _ = follow(ROOT / "README.md", workplace)
     ranking = names["ranker"].rank("copy a file with its permissions", names["texts"])
     assert [place for place, _ in ranking] == [1, 0]
-    first_words = importlib.import_module("my_module").FirstWords()
-    circles, leaders = first_words(None, torch.tensor([0] * 40 + [2] * 5 + [3]), 5)
-    assert circles.tolist() == [[*range(32), *range(40, 46)], [0] * 32 + [1] * 5 + [2]]
-    assert leaders.tolist() == [0, 40, 45]
+    two_stars = torch.tensor([[0, 1, 0, 2, 3, 4, 3, 5, 2, 3], [1, 0, 2, 0, 4, 3, 5, 3, 3, 2]])
+    two_stars = two_stars[:, (two_stars[0] * 6 + two_stars[1]).argsort()]
+    cells = importlib.import_module("my_module").VoronoiCells(k=2)
+    circles, leaders = cells(two_stars, torch.zeros(6).long(), 1)
+    assert circles.tolist() == [[2, 3, 4, 5, 0, 1], [0, 0, 0, 0, 1, 1]]
+    assert leaders.tolist() == [3, 0]
 
 
 def test_the_page_about_running(workplace, capsys):

@@ -1,15 +1,14 @@
-"""Ideas for choosing what BERT reads of a long document, tried in docs/compare.md. None is on the shelf: none has won.
+"""Two ideas for choosing what BERT reads of a long document, tried in docs/compare.md. Neither is in the package.
 
     PYTHONPATH=docs/examples python experiments/compare.py partition=query-windows,ideas.Cover partition.k=1,2,4
 
-Each is a partition by the public contract (docs/your-own-partition.md), and what it may look at is the graph: the
-query's word pieces, tf-idf weights, friendships.
+Each is a partition by the public contract (docs/your-own-partition.md).
 """
 
 import torch
 from torch_geometric.utils import cumsum, scatter
 
-from socialgraph.partition import EdgeCircles, Partition, QueryWindows, Windows
+from socialgraph.partition import EdgeCircles, Partition, Windows
 from socialgraph.partition.ties import pair_coin, strongest_first
 from socialgraph.query_match import query_match
 
@@ -26,103 +25,10 @@ def only(circles, leader, keep):
     return torch.stack([node[inside], (keep.cumsum(0) - 1)[circle[inside]]]), leader[keep]
 
 
-class RankedWindows(Partition):
-    """Windows in the order of a score, BM25 as it stands: what the next three change. Of equals the first is taken."""
-
-    by_place = True
-
-    def __init__(self, k=4, max_size=128):
-        super().__init__()
-        self.k, self.max_size = k, max_size
-        self.by_bm25 = QueryWindows(k, max_size)
-
-    def forward(self, edge_index, batch, batch_size, edge_weight=None, graph=None):
-        """Return the circles of every document; see :meth:`Partition.forward`."""
-        (node, window), leader = self.by_bm25.windows(edge_index, batch, batch_size)
-        document = batch[leader]
-        score = self.by_bm25.scores(graph, batch, window, document)
-        score = self.score(score, window, edge_index, edge_weight)
-        order = torch.argsort(score, descending=True, stable=True)
-        order = order[torch.argsort(document[order], stable=True)]
-        place = torch.empty_like(order)
-        place[order] = numbered(document[order], batch_size)
-        keep = (place < self.k) & self.wanted(score, place, document, batch_size)
-        return only(torch.stack([node, window]), leader, keep)
-
-    def score(self, bm25, window, edge_index, edge_weight):
-        """Return what windows are ordered by, ``[C]``; ``window [N]`` is that of each word."""
-        return bm25
-
-    def wanted(self, score, place, document, batch_size):
-        """Return which windows are read if they are among the best k, ``[C]``; ``place`` is 0 for the best one."""
-        return place >= 0
-
-
-class FriendWindows(RankedWindows):
-    """Windows with friends who answer the query: to its own BM25 a window adds that of the windows it is friends with.
-
-    s(w) = own b(w) + sum of a(v, w) b(v) over the other windows v, with b for BM25 and a(v, w) for the share of v's
-    friendships, by weight, that lead to w. With own=0 a window is judged by its friends alone.
-    """
-
-    def __init__(self, k=4, max_size=128, own=1.0):
-        super().__init__(k, max_size)
-        self.own = own
-
-    def score(self, bm25, window, edge_index, edge_weight):
-        """Return it; see :class:`RankedWindows`."""
-        one, other = window[edge_index]
-        weight = torch.ones_like(one) if edge_weight is None else edge_weight
-        number = bm25.numel()
-        pair, at = torch.unique(one * max(number, 1) + other, return_inverse=True)
-        between = scatter(weight.double(), at, dim_size=pair.numel(), reduce="sum")
-        one, other = pair // max(number, 1), pair % max(number, 1)
-        whole = scatter(between, one, dim_size=number, reduce="sum")
-        lent = torch.where(one == other, 0.0, bm25[one] * between / whole[one])
-        return self.own * bm25 + scatter(lent, other, dim_size=number, reduce="sum")
-
-
-class UndrawnWindows(RankedWindows):
-    """Ranked windows that look at no friendship, so that no edge need be drawn."""
-
-    def from_sampled(self, graph):
-        """Return the same, with no more edges drawn than are looked at."""
-        return self.forward(graph.batch.new_empty(2, 0), graph.batch, graph.batch_size, graph=graph.graph)
-
-
-class LengthBudget(UndrawnWindows):
-    """A budget that follows the document's length: the best k of every ``of`` windows, begun ones count, k at most."""
-
-    def __init__(self, k=4, max_size=128, of=32):
-        super().__init__(k, max_size)
-        self.of = of
-
-    def wanted(self, score, place, document, batch_size):
-        """Return it; see :class:`RankedWindows`."""
-        windows = torch.bincount(document, minlength=batch_size)
-        return place < ((windows * self.k + self.of - 1) // self.of)[document]
-
-
-class NearBest(UndrawnWindows):
-    """A budget that follows the query: of the best k windows those that BM25 gives ``least`` of the best one's score.
-
-    Where one window stands out BERT reads that one; where no word of the query is found, all k are alike.
-    """
-
-    def __init__(self, k=4, max_size=128, least=0.8):
-        super().__init__(k, max_size)
-        self.least = least
-
-    def wanted(self, score, place, document, batch_size):
-        """Return it; see :class:`RankedWindows`."""
-        best = scatter(score, document, dim_size=batch_size, reduce="max")
-        return score >= self.least * best[document]
-
-
 class Cover(Partition):
-    """Windows that say the query's words together: a word that one of them has counts less in the next.
+    """Windows that cover the query's words together: a word that one of them has counts less in the next.
 
-    A set of windows S has BM25's score of all it says, f(S) = sum of idf_t n_t (k1 + 1) / (n_t + k1) over the query's
+    A set of windows S has BM25's score of its words, f(S) = sum of idf_t n_t (k1 + 1) / (n_t + k1) over the query's
     words, n_t of them in S. f is submodular, and k times the window that adds most is taken, which is within 1 - 1/e of
     the best k (Nemhauser, Wolsey and Fisher, Mathematical Programming 14, 1978). Windows begin every ``step`` word
     pieces and do not overlap; with step = max_size they are those of :class:`QueryWindows`, and the first is the same.
@@ -139,11 +45,11 @@ class Cover(Partition):
         """Return the circles of every document; see :meth:`Partition.forward`."""
         circles, leader = self.windows(edge_index, batch, batch_size)
         document, number = batch[leader], leader.numel()
-        window, word, times, idf = self.said(graph, batch, circles)
-        heard = torch.zeros_like(idf)  # how often the chosen windows say each word of each query
+        window, word, times, idf = self.matches(graph, batch, circles)
+        covered = torch.zeros_like(idf)  # how often the chosen windows have each word of each query
         keep, free = torch.zeros_like(leader, dtype=torch.bool), torch.ones_like(leader, dtype=torch.bool)
         for _ in range(self.k):
-            before = heard[word]
+            before = covered[word]
             gain = idf[word] * (self.saturated(before + times) - self.saturated(before))
             gain = scatter(gain, window, dim_size=number, reduce="sum").masked_fill(~free, -1.0)
             most = scatter(gain, document, dim_size=batch_size, reduce="max")
@@ -153,7 +59,7 @@ class Cover(Partition):
             chosen = torch.full_like(most, -1, dtype=torch.long).index_copy_(0, document[first], first)[document]
             free &= (chosen < 0) | ((leader - leader[chosen]).abs() >= self.max_size)
             now = torch.isin(window, first)
-            heard = heard.index_add(0, word[now], times[now])  # a window has each word once
+            covered = covered.index_add(0, word[now], times[now])  # a window has each word once
         return only(circles, leader, keep)
 
     def from_sampled(self, graph):
@@ -161,11 +67,11 @@ class Cover(Partition):
         return self.forward(graph.batch.new_empty(2, 0), graph.batch, graph.batch_size, graph=graph.graph)
 
     def saturated(self, times):
-        """Return what a word that is said so often counts."""
+        """Return the weight of a word that occurs so often."""
         return times * (self.k1 + 1) / (times + self.k1)
 
-    def said(self, graph, batch, circles):
-        """Return who says what: window, word and number of times of each pair of them, and the idf of each word.
+    def matches(self, graph, batch, circles):
+        """Return window, word and count of each pair that occurs, and the idf of each word.
 
         A word is a word piece of one document's query, so that two documents have none in common.
         """
@@ -184,12 +90,11 @@ class Cover(Partition):
 
 
 class FriendSpans(Partition):
-    """Friends who bring what stands around them: a friend circle's words, where they are densest, as whole spans.
+    """Edge-level circles whose members bring the words around them: spans of text instead of lone words.
 
-    Every word of the document counts the members of an edge-level circle near it, those at a distance d of at most
-    2 ``reach`` 2 reach + 1 - d times. The circle keeps its size, its leader, and the words that count most; a coin
-    decides between equals. So it is made of the spans in which friends of the leader stand close together, and BERT
-    reads phrases, not lone words.
+    Every word of the document counts the members of the circle near it, those at a distance d of at most 2 ``reach``
+    2 reach + 1 - d times. The circle keeps its size, its leader, and the words that count most; a hash of the pair
+    breaks ties.
     """
 
     def __init__(self, k=4, max_size=128, reach=8):
