@@ -9,7 +9,7 @@ import torch
 from torch_geometric.utils import cumsum, scatter
 
 from socialgraph.partition import EdgeCircles, Partition, Windows
-from socialgraph.partition.ties import pair_coin, strongest_first
+from socialgraph.partition.ties import pair_hash, strongest_first
 from socialgraph.query_match import query_match
 
 
@@ -129,7 +129,7 @@ class FriendSpans(Partition):
             total = cumsum(near)
             near = total[high] - total[low]
         near[node == leader[circle]] = near.max() + 1 if near.numel() else 0
-        order = strongest_first(near, pair_coin(place, (leader - ptr[batch[leader]])[circle]))
+        order = strongest_first(near, pair_hash(place, (leader - ptr[batch[leader]])[circle]))
         order = order[torch.argsort(circle[order], stable=True)]
         stays = order[numbered(circle[order], leader.numel()) < size[circle[order]]].sort().values
         return torch.stack([node[stays], circle[stays]]), leader

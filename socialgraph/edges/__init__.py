@@ -1,31 +1,31 @@
 """Who knows whom: probability patterns over pairs of tokens, and the sampler that draws edges from them."""
 
 from socialgraph.edges.affinity import Affinity, LowRank
-from socialgraph.edges.bigbird import BigBirdEdges
-from socialgraph.edges.block_attention import BlockHubs, BlockWindow, RandomBlocks
 from socialgraph.edges.draws import HASH_RANGE, draw_key
 from socialgraph.edges.dynamic_centrality import DynamicCentrality
 from socialgraph.edges.dynamic_distance import DynamicDistance
 from socialgraph.edges.edge_sampler import EdgeSampler
-from socialgraph.edges.hubs import Hubs, QueryHubs, SentenceHubs
-from socialgraph.edges.kleinberg import Kleinberg
 from socialgraph.edges.learned import Learned
-from socialgraph.edges.longformer import LongformerEdges
 from socialgraph.edges.mixture import Mixture, mix
-from socialgraph.edges.nearby import Nearby
+from socialgraph.edges.network_models import Kleinberg, Nearby, QueryToAll, Uniform, WattsStrogatz
 from socialgraph.edges.pattern import Centrality, Pattern
 from socialgraph.edges.pmi import Pmi
-from socialgraph.edges.qds import QDSEdges
-from socialgraph.edges.query_to_all import QueryToAll
 from socialgraph.edges.reading_order import ReadingOrder
-from socialgraph.edges.sliding_window import SlidingWindow
+from socialgraph.edges.rules import (
+    BlockHubs,
+    BlockWindow,
+    Hubs,
+    QueryHubs,
+    RandomBlocks,
+    Rule,
+    SentenceHubs,
+    SlidingWindow,
+)
 from socialgraph.edges.social import SocialEdges
 from socialgraph.edges.social_graph import SocialGraph
-from socialgraph.edges.sparse import Rule, SparseEdges
+from socialgraph.edges.sparse import BigBirdEdges, LongformerEdges, QDSEdges, SparseEdges
 from socialgraph.edges.static_centrality import StaticCentrality
 from socialgraph.edges.static_distance import StaticDistance
-from socialgraph.edges.uniform import Uniform
-from socialgraph.edges.watts_strogatz import WattsStrogatz
 
 __all__ = [
     "HASH_RANGE",

@@ -14,7 +14,7 @@ from torch_geometric.utils.sparse import index2ptr
 from socialgraph.backbone import has_bfloat16, load_bert, special_tokens
 from socialgraph.edges.layout import documents, positions
 from socialgraph.edges.pattern import Centrality
-from socialgraph.errors import OptionError, check_choice
+from socialgraph.errors import OptionError, check_choice, check_whole
 from socialgraph.ranks import ranks
 
 MODES = ("attention", "cosine")
@@ -60,8 +60,7 @@ class DynamicCentrality(Centrality):
     ) -> None:
         super().__init__()
         check_choice("mode", mode, MODES)
-        if top < 1:
-            raise OptionError(f"top must be at least 1, got {top}")
+        check_whole("top", top, 1)
         if not isinstance(bf16, bool) and bf16 not in ("auto", None):
             raise OptionError(f"bf16 must be True, False, 'auto' or None, got {bf16!r}")
         self.backbone = backbone

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import scatter
 
-from socialgraph.edges.layout import documents, padded
+from socialgraph.edges.layout import documents, longest, padded
 from socialgraph.edges.pattern import Centrality
 from socialgraph.errors import OptionError
 from socialgraph.query_match import query_match
@@ -42,7 +42,7 @@ class DynamicDistance(Centrality):
         """
         batch, ptr = documents(graph)
         match = query_match(graph, batch)
-        width = int((ptr[1:] - ptr[:-1]).max()) if ptr.numel() > 1 else 0
+        width = longest(ptr)
         if width == 0:
             return torch.zeros(0, dtype=torch.float64, device=ptr.device)
         ids, inside = padded(ptr, width)

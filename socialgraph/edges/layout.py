@@ -22,6 +22,11 @@ def documents(graph: Data) -> tuple[Tensor, Tensor]:
     return batch, cumsum(torch.bincount(batch, minlength=int(graph.num_graphs))) if ptr is None else ptr
 
 
+def longest(ptr: Tensor) -> int:
+    """Return the number of nodes of the longest document, 0 where there is none."""
+    return int(ptr.diff().max()) if ptr.numel() > 1 else 0
+
+
 def positions(batch: Tensor, ptr: Tensor) -> Tensor:
     """Return each node's place within its document, from 0."""
     return torch.arange(batch.numel(), device=batch.device) - ptr.index_select(0, batch)

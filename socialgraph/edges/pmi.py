@@ -11,7 +11,7 @@ from socialgraph.edges.layout import documents
 from socialgraph.edges.pattern import Pattern
 from socialgraph.edges.statistics import NeighbourCounts, statistics_of
 from socialgraph.edges.word_table import Words, WordTable
-from socialgraph.errors import OptionError, is_whole
+from socialgraph.errors import check_whole
 from socialgraph.kernels import FACTOR_STEP
 
 
@@ -41,9 +41,8 @@ class Pmi(Pattern):
 
     def __init__(self, window: int = 8, least: int = 5) -> None:
         super().__init__()
-        for name, value in (("window", window), ("least", least)):
-            if not is_whole(value, 1):
-                raise OptionError(f"{name} must be a whole number of at least 1, got {value}")
+        check_whole("window", window, 1)
+        check_whole("least", least, 1)
         self.window = window
         self.least = least
 

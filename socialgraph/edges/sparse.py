@@ -1,33 +1,27 @@
-"""Edges by rule: who hears whom in a sparse transformer."""
+"""Edges by rule: which node attends to which in Longformer, QDS-Transformer and BigBird."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import cast
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from socialgraph.described import Described
 from socialgraph.edges.edge_sampler import EdgeSampler
 from socialgraph.edges.layout import documents
+from socialgraph.edges.rules import (
+    AttendsTo,
+    BlockHubs,
+    BlockWindow,
+    QueryHubs,
+    RandomBlocks,
+    Rule,
+    SentenceHubs,
+    SlidingWindow,
+)
 from socialgraph.errors import OptionError
-
-#: (node ids who listen, node ids who are heard) -> whether they do, bool; both ids of a pair are of one document
-Hears = Callable[[Tensor, Tensor], Tensor]
-
-
-class Rule(Described, torch.nn.Module):
-    """Base of all rules. A rule is made for a graph first and asked about pairs of nodes then."""
-
-    def forward(self, graph: Data) -> Hears:
-        """Return the answer to "does node i hear node j?" for ids ``i`` and ``j`` that broadcast."""
-        raise NotImplementedError
-
-    def hubs(self, graph: Data) -> Tensor:
-        """Return the nodes that hear everybody and are heard by everybody, ``[N]`` bool; most rules have none."""
-        return torch.zeros_like(graph.input_ids, dtype=torch.bool)
 
 
 class SparseEdges(EdgeSampler):
@@ -57,24 +51,24 @@ class SparseEdges(EdgeSampler):
             graph: with ``input_ids``, ``segment`` and what the rules need.
 
         Returns:
-            ``edge_index [2, E]`` from who is heard (row 0) to who listens (row 1), without self-loops, sorted by row
-            and column; and ``edge_weight [E]``, all 1.
+            ``edge_index [2, E]`` from who is attended to (row 0) to who attends (row 1), without self-loops, sorted by
+            row and column; and ``edge_weight [E]``, all 1.
         """
         batch, ptr = documents(graph)
         length = ptr.diff()[batch]
-        rules: list[Hears] = [rule(graph) for rule in self.rules]
+        rules: list[AttendsTo] = [rule(graph) for rule in self.rules]
         edges = [torch.empty(2, 0, dtype=torch.long, device=ptr.device)]
         rows = max(1, self.block_size // max(1, int(length.max()) if length.numel() else 0))
         for first in range(0, batch.numel(), rows):
-            heard = torch.arange(first, min(first + rows, batch.numel()), device=ptr.device)[:, None]
-            place = torch.arange(int(length[heard].max()), device=ptr.device)
+            source = torch.arange(first, min(first + rows, batch.numel()), device=ptr.device)[:, None]
+            place = torch.arange(int(length[source].max()), device=ptr.device)
             # places behind the end of a document are pairs with oneself, which no edge joins
-            listener = torch.where(place < length[heard], ptr[batch[heard]] + place, heard)
-            pair = rules[0](listener, heard)
+            target = torch.where(place < length[source], ptr[batch[source]] + place, source)
+            pair = rules[0](target, source)
             for rule in rules[1:]:
-                pair = pair | rule(listener, heard)
-            row, column = (pair & (listener != heard)).nonzero(as_tuple=True)
-            edges.append(torch.stack([heard[row, 0], listener[row, column]]))
+                pair = pair | rule(target, source)
+            row, column = (pair & (target != source)).nonzero(as_tuple=True)
+            edges.append(torch.stack([source[row, 0], target[row, column]]))
         edge_index = torch.cat(edges, 1)
         return edge_index, torch.ones(edge_index.size(1), device=ptr.device)
 
@@ -84,3 +78,63 @@ class SparseEdges(EdgeSampler):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(map(repr, self.rules))})"
+
+
+class LongformerEdges(SparseEdges):
+    """A sliding window, and with ``query`` global attention for the query: "Longformer" and "LongformerGlobal".
+
+    Beltagy, Peters and Cohan, "Longformer: The Long-Document Transformer", arXiv:2004.05150, 2020. Taken from it: the
+    sliding window, and global attention that a task chooses, here as hubs. Different here: every layer has the same
+    window and no window is dilated; without ``query`` nobody is a hub, [CLS] neither.
+
+    Args:
+        window: tokens of the window, half of them on each side.
+        query: [CLS], the query and its [SEP] attend to everybody, and everybody to them.
+
+    Raises:
+        OptionError: window < 2.
+    """
+
+    def __init__(self, window: int = 128, query: bool = False) -> None:
+        super().__init__([SlidingWindow(window), *([QueryHubs()] if query else [])])
+
+
+class QDSEdges(SparseEdges):
+    """A sliding window, with the query and the beginnings of the sentences as hubs.
+
+    Jiang, Xiong, Lee and Wang, "Long Document Ranking with Query-Directed Sparse Transformer", Findings of EMNLP 2020.
+    Taken from it: local, sentence and query attention together, hubs in both directions as in its released code.
+    Different here: no token is put before a sentence, its first word piece is the hub; sentences are cut at marks, not
+    by a trained splitter.
+
+    Args:
+        window: tokens of the window, half of them on each side.
+        backbone: see :class:`~socialgraph.edges.rules.SentenceHubs`.
+
+    Raises:
+        OptionError: window < 2.
+        CheckpointError: the backbone has no tokenizer.
+    """
+
+    def __init__(self, window: int = 128, backbone: str = "minilm") -> None:
+        super().__init__([SlidingWindow(window), QueryHubs(), SentenceHubs(backbone)])
+
+
+class BigBirdEdges(SparseEdges):
+    """Neighbouring blocks, the first and the last block as hubs, and random blocks.
+
+    Zaheer et al., "Big Bird: Transformers for Longer Sequences", NeurIPS 2020. Taken from it: the three parts, in
+    blocks, with hubs among the tokens there are (its internal construction, ITC). Different here: a document has one
+    draw of random blocks, by hash, for all layers and heads and all epochs.
+
+    Args:
+        block: tokens of a block.
+        random: random blocks that each block attends to.
+        seed: of the random blocks.
+
+    Raises:
+        OptionError: block < 1 or random < 0.
+    """
+
+    def __init__(self, block: int = 64, random: int = 3, seed: int = 0) -> None:
+        super().__init__([BlockWindow(block), BlockHubs(block), RandomBlocks(block, random, seed)])

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from socialgraph.edges.affinity import Affinity, LowRank
-from socialgraph.edges.layout import documents
+from socialgraph.edges.layout import documents, longest
 from socialgraph.edges.pattern import Pattern
 from socialgraph.errors import OptionError
 
@@ -39,9 +39,7 @@ class StaticDistance(Pattern):
     def forward(self, graph: Data) -> Affinity:
         """Return the law for all pairs of every document of ``graph``."""
         batch, ptr = documents(graph)
-        lengths = ptr[1:] - ptr[:-1]
-        width = int(lengths.max()) if lengths.numel() else 0
-        return LowRank(batch, ptr, kernel=self.kernel(width, ptr.device))
+        return LowRank(batch, ptr, kernel=self.kernel(longest(ptr), ptr.device))
 
 
 @lru_cache(maxsize=16)  # batches of long documents have the same length, and on a GPU each small operation counts

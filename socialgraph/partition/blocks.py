@@ -1,4 +1,4 @@
-"""Blocks: the text is cut where its neighbours know each other least."""
+"""Blocks and sentences: the text is cut where its neighbours know each other least."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import torch
 from torch import Tensor
 from torch_geometric.utils import cumsum
 
-from socialgraph.errors import OptionError, is_whole
+from socialgraph.errors import check_whole
 from socialgraph.partition.partition import Partition
+from socialgraph.ranks import ranks
+
+#: ties weaker than this end a sentence: "." "?" and "!" weigh 1, a comma 2, see :class:`socialgraph.edges.ReadingOrder`
+SENTENCE_END = 1.5
 
 
 class Blocks(Partition):
@@ -42,8 +46,7 @@ class Blocks(Partition):
 
     def __init__(self, size: int = 63, segment: float = 4.0, forced: float = 8.0) -> None:
         super().__init__()
-        if not is_whole(size, 1):
-            raise OptionError(f"the block size must be at least 1, got {size}")
+        check_whole("size", size, 1)
         self.size = size
         self.segment = segment
         self.forced = forced
@@ -112,3 +115,46 @@ class Blocks(Partition):
         chosen = torch.zeros_like(end)
         chosen[end] = cut[document, rank]
         return chosen
+
+
+class Sentences(Blocks):
+    """The sentences of the text, led by their first token: :class:`Blocks` that are cut at every full stop.
+
+    Needs a graph that says where sentences end, such as :class:`~socialgraph.edges.ReadingOrder` draws. These are
+    blocks that are not few: a block costs less than nothing (-1.5), so that cutting behind a full stop (1) pays and
+    behind a comma (2) does not. A sentence of more than ``max_size`` tokens is cut at its cheapest commas, and between
+    words where it has none.
+
+    The full stops of "e.g." and "3.14" end a sentence, too. A sentence of one token is no circle. Word pieces have no
+    line breaks, so there are no paragraphs.
+
+    Unlike friend circles, circles are consecutive words and do not overlap. They are numbered in reading order.
+
+    Args:
+        max_size: tokens of a sentence at most.
+        k: number of circles of a document at most: the longest (of equals, the first); None for all.
+
+    Raises:
+        OptionError: max_size < 2 or k < 1.
+    """
+
+    def __init__(self, max_size: int = 128, k: int | None = None) -> None:
+        check_whole("max_size", max_size, 2)
+        check_whole("k, the number of circles,", k, 1, or_none=True)
+        super().__init__(max_size, segment=-SENTENCE_END)
+        self.k = k
+
+    def forward(
+        self, edge_index: Tensor, batch: Tensor, batch_size: int, edge_weight: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Return the sentences of every document; see :meth:`Blocks.forward`."""
+        (node, circle), leader = super().forward(edge_index, batch, batch_size, edge_weight)
+        size = torch.bincount(circle, minlength=leader.numel())
+        stays = size > 1
+        if self.k is not None:
+            stays &= ranks(size, batch[leader]) < self.k
+        member = stays[circle]
+        return torch.stack([node[member], (stays.cumsum(0) - 1)[circle[member]]]), leader[stays]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(max_size={self.size}, k={self.k})"

@@ -14,7 +14,7 @@ from torch_geometric.utils.sparse import index2ptr
 
 from socialgraph.errors import OptionError
 from socialgraph.partition.partition import Partition, check_graph, check_sizes
-from socialgraph.partition.ties import pair_coin, strongest_first
+from socialgraph.partition.ties import pair_hash, strongest_first
 
 
 class Communities(Partition):
@@ -27,7 +27,7 @@ class Communities(Partition):
     * members without a friend in their community leave it, and with them communities of one node;
     * the leader is the member with most friends inside (of equals, the lowest);
     * of a larger community the leader and the members with most friends inside stay, ``max_size`` together (of equals,
-      a coin of the pair of leader and member decides, see :mod:`socialgraph.partition.ties`);
+      a hash of the pair of leader and member decides, see :mod:`socialgraph.partition.ties`);
     * the ``k`` communities with most members before that cut stay (of equals, the one with the lowest node), numbered
       in this order.
 
@@ -107,8 +107,8 @@ class Communities(Partition):
         # Which members stay: the leader first, then best first.
         start = cumsum(torch.bincount(batch))[batch]
         own = leader[community]
-        coin = pair_coin(own - start[node], node - start[node])
-        best = strongest_first(friends.masked_fill(node == own, size), coin)
+        tie = pair_hash(own - start[node], node - start[node])
+        best = strongest_first(friends.masked_fill(node == own, size), tie)
         best = best[torch.argsort(community[best], stable=True)]
         rank = torch.empty_like(best)
         rank[best] = torch.arange(best.numel()) - first[community[best]]

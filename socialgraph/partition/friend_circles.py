@@ -10,7 +10,7 @@ from torch_geometric.utils.sparse import index2ptr
 from socialgraph.errors import check_choice
 from socialgraph.kernels import greedy_circles
 from socialgraph.partition.partition import Partition, SampledGraph, check_graph, check_sizes
-from socialgraph.partition.ties import pair_coin, strongest
+from socialgraph.partition.ties import pair_hash, strongest
 
 RULES = ("strongest", "first")
 
@@ -32,7 +32,7 @@ class FriendCircles(Partition):
         k: number of circles of a document at most.
         max_size: members of a circle at most, the leader included.
         keep: which friends stay when there are more. "strongest": those of highest edge weight; of equals,
-            and without weights all are, a coin of the pair decides (:mod:`socialgraph.partition.ties`), so that no
+            and without weights all are, a hash of the pair decides (:mod:`socialgraph.partition.ties`), so that no
             place in the document is favoured. "first": the lowest, as in the released code, which pulls every circle
             to the start of a long document.
 
@@ -85,7 +85,7 @@ class FriendCircles(Partition):
                 break
             edge = left.edges_of(leader)
             weight = None if edge_weight is None else edge_weight[edge]
-            chosen = self.select(row[edge], column[edge], weight, pair_coin(place[row[edge]], place[column[edge]]))
+            chosen = self.select(row[edge], column[edge], weight, pair_hash(place[row[edge]], place[column[edge]]))
             member = torch.cat([leader, column[edge[chosen]]])
             if self.node_level:
                 left.remove_nodes(member)
@@ -113,6 +113,25 @@ class FriendCircles(Partition):
         number = leads.flatten().cumsum(0).view_as(leads) - 1
         node = graph.ptr[document] + members[document, turn, member]
         return torch.stack([node, number[document, turn]]), (graph.ptr[:-1, None] + leaders)[leads]
+
+
+class EdgeCircles(FriendCircles):
+    """Friend circles that share no edge (paper, section 3.2, edge-level partition).
+
+    All edges between two members of a circle leave the graph; its nodes stay and may meet again elsewhere.
+    """
+
+    node_level = False
+
+
+class NodeCircles(FriendCircles):
+    """Friend circles that share no node (paper, section 3.2, node-level partition).
+
+    All members of a circle leave the graph, the leader too. (The released code leaves the leader in, so that
+    many leaders are swallowed by a later circle.)
+    """
+
+    node_level = True
 
 
 class RemainingEdges:

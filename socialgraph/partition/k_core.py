@@ -9,7 +9,7 @@ from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
 from socialgraph.partition.communities import Communities, friends_of
-from socialgraph.partition.ties import pair_coin
+from socialgraph.partition.ties import pair_hash
 
 
 class KCore(Communities):
@@ -17,8 +17,8 @@ class KCore(Communities):
 
     The c-core of a graph is its largest part in which everybody has c friends or more. k times: the innermost core (the
     highest c that there is), or one connected piece of it, is a circle, and the edges inside leave the graph. A core is
-    found by peeling: again and again the node with fewest friends left leaves (of equals, the one whose coin is
-    highest; a coin is a function of the node and of the number of edges left). Where the core has more than
+    found by peeling: again and again the node with fewest friends left leaves (of equals, the one whose hash is
+    highest; it is a function of the node and of the number of edges left). Where the core has more than
     ``max_size`` members, peeling goes on until so many are left.
 
     Stephen B. Seidman, "Network structure and minimum degree", Social Networks 5(3), 1983 (cores); David W. Matula and
@@ -65,11 +65,11 @@ def innermost_core(row: np.ndarray, column: np.ndarray, num_nodes: int) -> np.nd
         num_nodes: number of nodes.
     """
     degrees, friends = friends_of(row, column, num_nodes)
-    # Degree and coin in one whole number. The lower node as a tie-break would pull cores to the start of the document;
-    # the same coins in every document would pull them to the same places.
-    coin = pair_coin(torch.tensor(row.size), torch.arange(num_nodes)).numpy()
+    # Degree and hash in one whole number. The lower node as a tie-break would pull cores to the start of the document;
+    # the same hashes in every document would pull them to the same places.
+    tie = pair_hash(torch.tensor(row.size), torch.arange(num_nodes)).numpy()
     behind = np.empty(num_nodes, dtype=np.int64)
-    behind[np.argsort(coin, kind="stable")] = np.arange(num_nodes - 1, -1, -1)
+    behind[np.argsort(tie, kind="stable")] = np.arange(num_nodes - 1, -1, -1)
     rank = degrees * num_nodes + behind
     gone = np.iinfo(rank.dtype).max // 2  # stays far above all others, whatever is subtracted
     order = np.empty(num_nodes, dtype=np.int64)

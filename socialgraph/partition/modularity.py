@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -35,6 +35,10 @@ class Modularity(Communities):
         OptionError: a resolution that is not above 0, or igraph is missing; see also :class:`Communities`.
     """
 
+    #: igraph's method that finds the communities, and its options
+    method: str
+    options: ClassVar[dict[str, Any]] = {}
+
     def __init__(self, k: int = 16, max_size: int = 128, resolution: float = 1.0, seed: int = 0) -> None:
         super().__init__(k, max_size)
         if not 0 < resolution < math.inf:
@@ -52,15 +56,29 @@ class Modularity(Communities):
         # igraph has one source of random numbers for everything: lend it ours, then give back Python's, its default.
         igraph.set_random_number_generator(random.Random(self.seed))
         try:
-            return disjoint(torch.tensor(self.clustered(graph, weight)))
+            options = {"weights": weight, "resolution": self.resolution, **self.options}
+            return disjoint(torch.tensor(getattr(graph, self.method)(**options).membership))
         finally:
             igraph.set_random_number_generator(random)
 
-    def clustered(self, graph: Any, weight: list[float] | None) -> list[int]:
-        """Return the number of each node's community.
 
-        Args:
-            graph: of igraph.
-            weight: of each of its edges, or None: all count the same.
-        """
-        raise NotImplementedError
+class Louvain(Modularity):
+    """Communities of high modularity, see :class:`Modularity`: nodes move one by one, then communities as a whole.
+
+    Vincent D. Blondel, Jean-Loup Guillaume, Renaud Lambiotte and Etienne Lefebvre, "Fast unfolding of communities in
+    large networks", Journal of Statistical Mechanics, 2008. Through igraph. :class:`Leiden` finds communities of
+    modularity as high or higher.
+    """
+
+    method = "community_multilevel"
+
+
+class Leiden(Modularity):
+    """Communities of high modularity, see :class:`Modularity`, as :class:`Louvain` seeks them, never in two pieces.
+
+    Vincent A. Traag, Ludo Waltman and Nees Jan van Eck, "From Louvain to Leiden: guaranteeing well-connected
+    communities", Scientific Reports 9, 2019. Through igraph, until nothing gets better.
+    """
+
+    method = "community_leiden"
+    options: ClassVar = {"objective_function": "modularity", "n_iterations": -1}

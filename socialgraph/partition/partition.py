@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 
 from socialgraph.contracts import edge_violation, edges_hold
 from socialgraph.described import Described
-from socialgraph.errors import InputError, OptionError, is_whole
+from socialgraph.errors import InputError, check_whole
 from socialgraph.kernels import ClosedForm
 
 
@@ -47,6 +47,8 @@ class Partition(Described, torch.nn.Module):
 
     #: whether places in the text are meant to count, as they do for windows; elsewhere equal weights favour no end
     by_place = False
+    #: whether :meth:`forward` looks at edges: where it does not, none is drawn for it
+    needs_edges = True
 
     def forward(
         self, edge_index: Tensor, batch: Tensor, batch_size: int, edge_weight: Tensor | None = None
@@ -88,12 +90,13 @@ class Partition(Described, torch.nn.Module):
     def from_sampled(self, graph: SampledGraph) -> tuple[Tensor, Tensor]:
         """Return the same circles for a graph whose edges are not drawn yet.
 
-        By default all of them are drawn. A partition that needs few of them, or none, says so by a method of its own.
+        By default all of them are drawn, or none where ``needs_edges`` is False. A partition that needs few of them has
+        a method of its own.
 
         Args:
             graph: draws its edges where somebody looks, such as :class:`socialgraph.edges.SocialGraph`.
         """
-        edge_index, edge_weight = graph.edges()
+        edge_index, edge_weight = graph.edges() if self.needs_edges else (graph.batch.new_empty(2, 0), None)
         return self.gathered(edge_index, graph.batch, graph.batch_size, edge_weight, graph.graph)
 
 
@@ -103,10 +106,8 @@ def check_sizes(k: int, max_size: int) -> None:
     Raises:
         OptionError: k < 1 or max_size < 2, or no whole number.
     """
-    if not is_whole(k, 1):
-        raise OptionError(f"k, the number of circles, must be at least 1, got {k}")
-    if not is_whole(max_size, 2):
-        raise OptionError(f"max_size must be at least 2 (a leader and a friend), got {max_size}")
+    check_whole("k, the number of circles,", k, 1)
+    check_whole("max_size", max_size, 2)
 
 
 def check_graph(edge_index: Tensor, batch: Tensor, batch_size: int, edge_weight: Tensor | None) -> None:

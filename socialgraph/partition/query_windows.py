@@ -8,8 +8,8 @@ from torch_geometric.data import Data
 from torch_geometric.utils import scatter, segment
 from torch_geometric.utils.sparse import index2ptr
 
-from socialgraph.errors import OptionError, is_whole
-from socialgraph.partition.partition import Partition, SampledGraph
+from socialgraph.errors import OptionError, check_whole
+from socialgraph.partition.partition import Partition
 from socialgraph.partition.windows import Windows
 from socialgraph.query_match import query_match
 from socialgraph.ranks import ranks
@@ -44,16 +44,17 @@ class QueryWindows(Partition):
     """
 
     by_place = True
+    needs_edges = False
 
     def __init__(self, k: int = 16, size: int = 128, k1: float = 0.9, beside: float = 0.0) -> None:
         super().__init__()
-        if not is_whole(k, 1):
-            raise OptionError(f"k, the number of windows, must be at least 1, got {k}")
+        check_whole("k, the number of windows,", k, 1)
         if k1 < 0:
             raise OptionError(f"k1 must be at least 0, got {k1}")
         if not 0 <= beside <= 1:
             raise OptionError(f"beside must lie between 0 and 1, got {beside}")
         self.k = k
+        self.size = size
         self.windows = Windows(size)
         self.k1 = k1
         self.beside = beside
@@ -74,10 +75,6 @@ class QueryWindows(Partition):
         keep = ranks(self.scores(graph, batch, window, document), document) < self.k
         inside = keep[window]
         return torch.stack([node[inside], (keep.cumsum(0) - 1)[window[inside]]]), leader[keep]
-
-    def from_sampled(self, graph: SampledGraph) -> tuple[Tensor, Tensor]:
-        """Return the same without drawing an edge; see :meth:`Partition.from_sampled`."""
-        return self.forward(graph.batch.new_empty(2, 0), graph.batch, graph.batch_size, graph=graph.graph)
 
     def scores(self, graph: Data, batch: Tensor, window: Tensor, document: Tensor) -> Tensor:
         """Return BM25 of each window, ``[C]`` float64.
@@ -105,7 +102,3 @@ class QueryWindows(Partition):
         weight = scatter(idf.repeat(3)[inside], at, dim_size=key.numel(), reduce="max")  # the same for all of a word
         part = torch.where(tf > 0, weight * tf * (self.k1 + 1) / (tf + self.k1), 0.0)
         return segment(part, index2ptr(key // vocabulary, document.numel()))
-
-    def __repr__(self) -> str:
-        options = f"k={self.k}, size={self.windows.size}, k1={self.k1}, beside={self.beside}"
-        return f"{type(self).__name__}({options})"

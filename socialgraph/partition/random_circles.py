@@ -7,7 +7,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import cumsum
 
-from socialgraph.partition.edge_circles import EdgeCircles
+from socialgraph.partition.friend_circles import EdgeCircles
 from socialgraph.partition.partition import Partition, SampledGraph
 from socialgraph.partition.ties import mix
 

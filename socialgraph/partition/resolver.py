@@ -6,21 +6,17 @@ import inspect
 from typing import Any
 
 from socialgraph.errors import OptionError
-from socialgraph.partition.blocks import Blocks
-from socialgraph.partition.edge_circles import EdgeCircles
+from socialgraph.partition.blocks import Blocks, Sentences
+from socialgraph.partition.friend_circles import EdgeCircles, NodeCircles
 from socialgraph.partition.k_core import KCore
 from socialgraph.partition.label_propagation import LabelPropagation
-from socialgraph.partition.leiden import Leiden
-from socialgraph.partition.louvain import Louvain
 from socialgraph.partition.metis import Metis
-from socialgraph.partition.node_circles import NodeCircles
+from socialgraph.partition.modularity import Leiden, Louvain
 from socialgraph.partition.partition import Partition
 from socialgraph.partition.query_windows import QueryWindows
 from socialgraph.partition.random_circles import RandomCircles
-from socialgraph.partition.sentences import Sentences
 from socialgraph.partition.spectral import Spectral
-from socialgraph.partition.whole import Whole
-from socialgraph.partition.windows import Windows
+from socialgraph.partition.windows import Whole, Windows
 
 PARTITIONS: dict[str, type[Partition]] = {
     "node": NodeCircles,

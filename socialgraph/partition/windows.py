@@ -1,4 +1,4 @@
-"""Windows: neighbours in the text meet."""
+"""Windows: neighbours in the text meet. Whole: everybody does."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 from torch_geometric.utils import cumsum
 
-from socialgraph.errors import OptionError, is_whole
-from socialgraph.partition.partition import Partition, SampledGraph
+from socialgraph.errors import check_whole
+from socialgraph.partition.partition import Partition
 
 
 class Windows(Partition):
@@ -32,15 +32,14 @@ class Windows(Partition):
     """
 
     by_place = True
+    needs_edges = False
 
     def __init__(self, size: int = 128, before: int = 0, after: int = 0, k: int | None = None) -> None:
         super().__init__()
-        if not is_whole(size, 1):
-            raise OptionError(f"the window size must be at least 1, got {size}")
-        if not is_whole(before, 0) or not is_whole(after, 0):
-            raise OptionError(f"a window reads 0 or more tokens along, got before={before} and after={after}")
-        if k is not None and not is_whole(k, 1):
-            raise OptionError(f"the number of windows must be at least 1, or None for all, got {k}")
+        check_whole("size", size, 1)
+        check_whole("before", before, 0)
+        check_whole("after", after, 0)
+        check_whole("k, the number of windows,", k, 1, or_none=True)
         self.size = size
         self.before = before
         self.after = after
@@ -62,6 +61,17 @@ class Windows(Partition):
         shift = (start - cumsum(size)[:-1]).index_select(0, circle)
         return torch.stack([torch.arange(circle.numel(), device=batch.device) + shift, circle]), leader
 
-    def from_sampled(self, graph: SampledGraph) -> tuple[Tensor, Tensor]:
-        """Return the same without drawing an edge; see :meth:`Partition.from_sampled`."""
-        return self.forward(graph.batch.new_empty(2, 0), graph.batch, graph.batch_size)
+
+class Whole(Partition):
+    """One circle with all nodes of a document, led by the first; an empty document has none. Edges are ignored."""
+
+    by_place = True
+    needs_edges = False
+
+    def forward(
+        self, edge_index: Tensor, batch: Tensor, batch_size: int, edge_weight: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Return the circle of every document that has nodes."""
+        node = torch.arange(batch.numel(), device=batch.device)
+        first = node == cumsum(torch.bincount(batch, minlength=batch_size))[batch]
+        return torch.stack([node, first.long().cumsum(0) - 1]), node[first]

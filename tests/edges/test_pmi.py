@@ -45,26 +45,6 @@ def test_values_are_the_formula(window, least):
     assert float(matrix.max()) > 0.3
 
 
-def test_a_word_with_one_companion_only_is_sure_of_it():
-    graph = document([1, 2], [1], [1.0, 1.0])
-    graph.statistics = statistics([[1, 2], [3, 4], [1, 2]])
-    assert float(Pmi(1, 1)(graph).dense()[0][0, 1]) > 0.99
-    graph.statistics = statistics([[1, 1, 1]])  # one word, all its neighbours its like: no better than chance
-    assert float(Pmi(1, 1)(document_of_one(graph.statistics)).dense()[0].max()) == 0.0
-
-
-def document_of_one(known):
-    graph = document([1, 1], [1], [1.0, 1.0])
-    graph.statistics = known
-    return graph
-
-
-@pytest.mark.parametrize("options", [{"window": 0}, {"least": 0}, {"window": 1.5}])
-def test_options_out_of_range(options):
-    with pytest.raises(OptionError, match="whole number of at least 1"):
-        Pmi(**options)
-
-
 def test_a_graph_without_statistics_says_what_is_missing():
     with pytest.raises(OptionError, match=r"set graph.statistics = builder.statistics"):
         Pmi()(document([1, 2], [1], [1.0, 1.0]))

@@ -9,11 +9,8 @@ from torch_geometric.data import Batch
 from transformers import LongformerConfig, LongformerModel
 
 from socialgraph.data.graph import connect, document_graph, weigh
-from socialgraph.edges.bigbird import BigBirdEdges
 from socialgraph.edges.draws import draw_key
-from socialgraph.edges.longformer import LongformerEdges
-from socialgraph.edges.qds import QDSEdges
-from socialgraph.edges.sparse import SparseEdges
+from socialgraph.edges.sparse import BigBirdEdges, LongformerEdges, QDSEdges, SparseEdges
 from socialgraph.errors import InputError, OptionError
 from socialgraph.nn.masked_attention import masked_attention
 from socialgraph.nn.sparse_transformer import SparseTransformer

@@ -7,7 +7,7 @@ from conftest import pair_inputs, passage_batch
 from socialgraph.errors import InputError, OptionError
 from socialgraph.nn.vanilla_bert import VanillaBERT
 from socialgraph.partition import Windows
-from socialgraph.partition.whole import Whole
+from socialgraph.partition.windows import Whole
 
 
 @pytest.mark.parametrize(("length", "partition", "cut"), [(512, Whole(), 96), (40, Whole(), 40), (40, Windows(16), 40)])

@@ -1,16 +1,13 @@
-"""Blocks against all ways to cut (short texts) and a literal dynamic programme (long ones)."""
+"""Blocks by hand and against a literal dynamic programme; sentences by hand."""
 
 from __future__ import annotations
-
-from itertools import combinations
 
 import numpy as np
 import pytest
 import torch
 from graphs import HARD, Graph, collate, from_dense, from_pairs
 
-from socialgraph.errors import OptionError
-from socialgraph.partition.blocks import Blocks
+from socialgraph.partition.blocks import Blocks, Sentences
 
 
 def chain(weights: list[float]) -> Graph:
@@ -53,20 +50,6 @@ def programme(weights: list[float], size: int, segment: float, forced: float) ->
     return last[::-1]
 
 
-def cheapest(weights: list[float], size: int, segment: float, forced: float) -> tuple[float, list[list[int]]]:
-    """The lowest cost over all ways to cut, and all ways that have it."""
-    *inner, (final, _) = possible_ends(weights, size, forced)
-    cost_of = dict(inner)
-    found: list[tuple[float, list[int]]] = []
-    for amount in range(len(inner) + 1):
-        for chosen in combinations(cost_of, amount):
-            last = [*chosen, final]
-            if all(b - a <= size for a, b in zip([-1, *last], last, strict=False)):
-                found.append((sum(cost_of.get(end, 0.0) + segment for end in last), last))
-    least = min(cost for cost, _ in found)
-    return least, [last for cost, last in found if cost == least]
-
-
 def cut(graphs: list[Graph], *, weighted: bool = True, **options: float) -> list[list[int]]:
     """The last token of each block of each graph; checks the form on the way."""
     edge_index, batch, batch_size, edge_weight = collate(graphs)
@@ -104,21 +87,7 @@ def test_by_hand() -> None:
     assert cut([chain([8.0, 1.0, 1.0, 8.0, 8.0])], size=4) == [[2, 5]]
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 5, 8])
-def test_no_way_is_cheaper(size: int) -> None:
-    rng = np.random.default_rng(size)
-    for _ in range(30):
-        weights = rng.choice([1.0, 2.0, 8.0, 8.0], int(rng.integers(0, 11))).tolist()
-        least, ways = cheapest(weights, size, 4.0, 8.0)
-        (last,) = cut([chain(weights)], size=size)
-        assert last in ways, (weights, least)
-        # the last block is the shortest, then the one before it, ...
-        assert last[::-1] == max(way[::-1] for way in ways)
-
-
-@pytest.mark.parametrize(
-    ("size", "segment", "forced"), [(63, 4.0, 8.0), (7, 4.0, 8.0), (7, 0.0, 1.5), (1, 1.0, 8.0), (20, 0.25, 100.0)]
-)
+@pytest.mark.parametrize(("size", "segment", "forced"), [(63, 4.0, 8.0), (7, 0.0, 1.5), (20, 0.25, 100.0)])
 def test_as_the_programme_in_a_batch(size: int, segment: float, forced: float) -> None:
     rng = np.random.default_rng(0)
     lengths = [0, 300, 1, 2, 0, 64, 63, 150, 0]
@@ -143,9 +112,21 @@ def test_any_graph_can_be_cut(weighted: bool) -> None:
     assert cut(graphs, weighted=weighted, size=5, segment=0.5, forced=0.9) == expected
 
 
-def test_options() -> None:
-    assert repr(Blocks()) == "Blocks(size=63, segment=4.0, forced=8.0)"
-    with pytest.raises(OptionError, match="at least 1, got 0"):
-        Blocks(size=0)
-    empty = Blocks()(torch.empty(2, 0, dtype=torch.long), torch.empty(0, dtype=torch.long), 0)
-    assert (empty[0].shape, empty[1].shape) == ((2, 0), (0,))
+def sentences(partition: Sentences, *texts: str) -> list[str]:
+    """The sentences of documents of one letter a token."""
+    cost = {".": 1.0, "?": 1.0, "!": 1.0, ",": 2.0}
+    graphs = [chain([cost.get(letter, 8.0) for letter in text[:-1]]) if text else from_pairs(0, []) for text in texts]
+    (node, circle), leader = partition(*collate(graphs))
+    letters = "".join(texts)
+    assert leader.tolist() == [int(node[circle == c][0]) for c in range(leader.numel())]
+    return ["".join(letters[i] for i in node[circle == c].tolist()) for c in range(leader.numel())]
+
+
+def test_sentences_by_hand() -> None:
+    text = "ab,cd.efg?h!ij.klm"
+    assert sentences(Sentences(), text) == ["ab,cd.", "efg?", "h!", "ij.", "klm"]
+    assert sentences(Sentences(k=3), text, "", "x", "xy") == ["ab,cd.", "efg?", "ij.", "xy"]
+    # too long: cut at the comma; no comma: cut after so many tokens
+    assert sentences(Sentences(5), text) == ["ab,", "cd.", "efg?", "h!", "ij.", "klm"]
+    assert sentences(Sentences(4), "abcdefg.hi.") == ["abcd", "efg.", "hi."]
+    assert sentences(Sentences(), "ab...cd.") == ["ab.", "cd."]  # a full stop by itself is no circle

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 from circles import circles_of, compact, grouped, ruled, some_graphs
 from graphs import Graph
 
@@ -26,12 +25,3 @@ def test_metis(graph: Graph) -> None:
     assert max(sizes) <= 1.1 * len(nodes) / 4 + 1
     cut = lambda circles: weight.sum() - sum(weight[np.ix_(m, m)].sum() for _, m in circles)  # noqa: E731
     assert cut(circles_of(Metis(4, 1000), [graph])[0]) <= 1.02 * cut(circles)
-
-
-def test_metis_cuts_light_ties() -> None:
-    adjacency = ~np.eye(8, dtype=bool)
-    home = np.array([0, 1, 1, 0, 0, 1, 0, 1])
-    weight = np.where(home[:, None] == home, 0.01, 1e-5)
-    row, column = adjacency.nonzero()
-    graph = Graph(torch.tensor(np.stack([row, column])), 8, torch.tensor(weight[row, column]).float())
-    assert circles_of(Metis(2), [graph]) == [[(0, [0, 3, 4, 6]), (1, [1, 2, 5, 7])]]

@@ -50,30 +50,5 @@ def test_the_windows_of_bm25(k, beside):
 
 def test_options_and_the_contract():
     check_partition(QueryWindows(k=2, size=5))
-    with pytest.raises(OptionError, match="k, the number of windows, must be at least 1, got 0"):
-        QueryWindows(k=0)
-    with pytest.raises(OptionError, match="k1 must be at least 0, got -1"):
-        QueryWindows(k1=-1)
-    with pytest.raises(OptionError, match="beside must lie between 0 and 1, got 2"):
-        QueryWindows(beside=2)
     with pytest.raises(OptionError, match="QueryWindows looks at words: hand over the graph"):
         QueryWindows()(torch.empty(2, 0, dtype=torch.long), torch.zeros(3, dtype=torch.long), 1)
-
-
-def test_no_edge_is_drawn():
-    """The windows of a graph that draws its own edges are those of its words, and nobody looks at an edge."""
-    words, query = [20, 21, 22, 23] * 10 + [30, 31] + [21] * 9, [30]
-    graph = document(words, query, [1.0] * len(words))
-    graph.batch = torch.zeros(len(words), dtype=torch.long)
-    want = QueryWindows(k=2, size=8)(torch.empty(2, 0, dtype=torch.long), graph.batch, 1, graph=graph)
-
-    class Sampled:
-        batch, batch_size = graph.batch, 1
-
-        def edges(self):
-            raise AssertionError("an edge was drawn")
-
-    sampled = Sampled()
-    sampled.graph = graph
-    got = QueryWindows(k=2, size=8).from_sampled(sampled)
-    assert all(torch.equal(a, b) for a, b in zip(want, got, strict=True))

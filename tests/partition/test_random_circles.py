@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 import torch
 from circles import circles_of
-from graphs import HARD, from_pairs, random_document, random_graph
+from graphs import HARD, random_document, random_graph
 
 from socialgraph.edges import SocialEdges, SocialGraph, StaticDistance
-from socialgraph.errors import OptionError
 from socialgraph.partition import EdgeCircles, NodeCircles, Partition, RandomCircles
 
 
@@ -45,14 +44,6 @@ def test_everybody_is_drawn_and_leads_with_the_same_chance() -> None:
     assert abs(both[np.triu_indices(10, 1)] / draws - 2 / 9).max() < 5 * 0.42 / draws**0.5
 
 
-def test_random_circles_differ_from_each_other() -> None:
-    graph = random_graph(200, 0.1, 1)
-    drawn = circles_of(RandomCircles(EdgeCircles(8, 10)), [graph])[0]
-    assert len({tuple(members) for _, members in drawn}) == 8
-    longer = from_pairs(201, graph.edge_index.T.tolist())
-    assert circles_of(RandomCircles(EdgeCircles(8, 10)), [longer])[0] != drawn
-
-
 def test_random_circles_draw_what_their_model_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     one = random_document(200, 1)
     edges, batch = SocialEdges([StaticDistance()]), torch.zeros(200).long()
@@ -60,10 +51,3 @@ def test_random_circles_draw_what_their_model_draws(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(SocialGraph, "edges", lambda self: pytest.fail("all edges are drawn"))
     got = RandomCircles().from_sampled(edges.sampled(one))
     assert all(torch.equal(a, b) for a, b in zip(got, want, strict=True))
-
-
-def test_random_circles_are_of_the_sizes_that_are_asked_for():
-    assert RandomCircles(k=3, max_size=9).like.k == 3
-    assert RandomCircles(k=3, max_size=9).like.max_size == 9
-    with pytest.raises(OptionError, match="k, the number of circles"):
-        RandomCircles(k=0)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 from circles import circles_of
-from graphs import HARD, random_graph
+from graphs import HARD, document, random_graph
 
 from socialgraph.errors import OptionError
 from socialgraph.partition import EdgeCircles, NodeCircles, Partition, Windows, partition_resolver
@@ -35,9 +35,40 @@ def test_as_many_circles_as_asked_for_where_a_class_has_a_number():
     assert with_k(mine, 3) is mine
 
 
-def test_an_unknown_name_is_refused():
-    with pytest.raises(OptionError, match="no partition is called 'metiss'; there are node, edge, windows"):
-        partition_resolver("metiss")
+@pytest.mark.parametrize(
+    ("name", "options", "told"),
+    [
+        ("metiss", {}, "no partition is called 'metiss'; there are node, edge, windows"),
+        ("edge", {"k": 0}, "k, the number of circles, must be at least 1, got 0"),
+        ("node", {"max_size": 1}, "max_size must be at least 2, got 1"),
+        ("edge", {"keep": "weakest"}, "keep must be one of strongest, first, got 'weakest'"),
+        ("metis", {"k": -1}, "k, the number of circles, must be at least 1, got -1"),
+        ("windows", {"size": 0}, "size must be at least 1, got 0"),
+        ("windows", {"k": 1.5}, "k, the number of windows, must be a whole number of at least 1 or None, got 1.5"),
+        ("query-windows", {"beside": 2}, "beside must lie between 0 and 1, got 2"),
+        ("louvain", {"resolution": 0.0}, "resolution must be above 0, got 0.0"),
+    ],
+)
+def test_an_unknown_name_or_an_option_out_of_its_range_is_refused(name, options, told):
+    with pytest.raises(OptionError, match=told):
+        partition_resolver(name, **options)
+
+
+class Undrawn:
+    """A graph whose edges nobody may draw."""
+
+    def __init__(self, length):
+        self.batch, self.batch_size, self.graph = torch.zeros(length, dtype=torch.long), 1, document(range(length), [3])
+
+    def edges(self):
+        raise AssertionError("an edge was drawn")
+
+
+@pytest.mark.parametrize("name", [name for name in PARTITIONS if not PARTITIONS[name]().needs_edges])
+def test_of_partitions_that_look_at_no_edge_none_is_drawn(name):
+    given, partition = Undrawn(40), partition_resolver(name)
+    want = partition.gathered(given.batch.new_empty(2, 0), given.batch, 1, None, given.graph)
+    assert all(torch.equal(a, b) for a, b in zip(want, partition.from_sampled(given), strict=True))
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")

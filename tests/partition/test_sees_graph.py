@@ -8,7 +8,6 @@ from tales import builder_of
 
 from socialgraph.data import Collection, Split
 from socialgraph.edges import SocialEdges, StaticDistance, Uniform
-from socialgraph.errors import ContractError
 from socialgraph.partition import EdgeCircles, NodeCircles, Partition, RandomCircles, Windows
 from socialgraph.query_match import query_match
 from socialgraph.ranking.rerank import known_of
@@ -32,14 +31,6 @@ class Matches(Partition):
         return torch.stack([node, first.long().cumsum(0) - 1]), node[first]
 
 
-class OnlyWithMatch(Matches):
-    def forward(self, edge_index, batch, batch_size, edge_weight=None, graph=None):
-        circles = super().forward(edge_index, batch, batch_size, edge_weight, graph)
-        if batch.numel() > 4 and not circles[1].numel():
-            raise ValueError("nothing to look at")
-        return circles
-
-
 class WellRanked(Matches):
     """The same, of documents to which the first stage gave more than 1."""
 
@@ -50,29 +41,10 @@ class WellRanked(Matches):
         return torch.stack([circles[0, member], (keep.cumsum(0) - 1)[circles[1, member]]]), leader[keep]
 
 
-class WritesOnScores(Matches):
-    def forward(self, edge_index, batch, batch_size, edge_weight=None, graph=None):
-        if "first_stage_score" in graph:
-            graph.first_stage_score += 1
-        return super().forward(edge_index, batch, batch_size, edge_weight, graph)
-
-
 def test_who_sees_the_graph():
     assert Matches().sees_graph
     assert not EdgeCircles().sees_graph
     check_partition(Matches())
-
-
-def test_documents_without_a_match_are_tried():
-    with pytest.raises(ContractError, match="'path, one word repeated': it raises ValueError: nothing to look"):
-        check_partition(OnlyWithMatch())
-
-
-def test_first_stage_scores_may_be_missing():
-    with pytest.raises(ContractError, match="'empty, no query match': it raises AttributeError"):
-        check_partition(WellRanked())
-    with pytest.raises(ContractError, match=r"graph\.first_stage_score is another after the call"):
-        check_partition(WritesOnScores())
 
 
 @pytest.mark.parametrize("edges", [SocialEdges([StaticDistance()], sparsity=0.5), None])
@@ -114,12 +86,6 @@ def test_the_builder_hands_it_over(tiny_bert, edges, keep):
     assert batch.leader_index.tolist() == [0, 6]
     random = build(tiny_bert[0], texts, pairs, edges, RandomCircles(Matches()), keep_edges=keep)
     assert torch.bincount(random.circle_index[1]).tolist() == [3, 2]
-
-
-def test_a_builder_without_edges_hands_it_over_too(tiny_bert):
-    batch = build(tiny_bert[0], {"d": "w3 w1 w1"}, [("q", "w1", "d")], passages=Matches())
-    assert batch.circle_index.tolist() == [[1, 2], [0, 0]]
-    assert NodeCircles().sees_graph is False
 
 
 @pytest.mark.parametrize(("partition", "depends"), [(WellRanked(), True), (Windows(8), False)])

@@ -5,7 +5,7 @@ import warnings
 import networkx as nx
 import pytest
 from circles import circles_of, compact, grouped, ruled, some_graphs
-from graphs import HARD, Graph, clique, from_pairs
+from graphs import Graph
 
 from socialgraph.partition.spectral import Spectral
 
@@ -23,10 +23,3 @@ def test_spectral(graph: Graph) -> None:
             parts, affinity="precomputed", assign_labels="cluster_qr", eigen_solver="lobpcg", random_state=0
         ).fit_predict(affinity)
     assert circles_of(Spectral(4, 9), [graph]) == [ruled(graph, grouped(nodes, label.tolist()), 4, 9)]
-
-
-def test_spectral_says_nothing_of_graphs_in_pieces() -> None:
-    pieces = from_pairs(400, [pair for first in range(0, 400, 5) for pair in clique(range(first, first + 5))])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert circles_of(Spectral(4), [*HARD.values(), pieces])[-1]

@@ -8,14 +8,11 @@ from drawing import Rule, near
 
 from socialgraph.edges import Affinity, Centrality, DynamicCentrality, LowRank, Pattern, Pmi, Uniform
 from socialgraph.edges.dynamic_distance import DynamicDistance
-from socialgraph.edges.kleinberg import Kleinberg
 from socialgraph.edges.layout import documents
 from socialgraph.edges.learned import Learned
-from socialgraph.edges.nearby import Nearby
-from socialgraph.edges.query_to_all import QueryToAll
+from socialgraph.edges.network_models import Kleinberg, Nearby, QueryToAll, WattsStrogatz
 from socialgraph.edges.static_centrality import StaticCentrality
 from socialgraph.edges.static_distance import StaticDistance
-from socialgraph.edges.watts_strogatz import WattsStrogatz
 from socialgraph.errors import ContractError, OptionError
 from socialgraph.testing import check_pattern
 from socialgraph.testing.graphs import TOGETHER

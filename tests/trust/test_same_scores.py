@@ -13,8 +13,7 @@ from tales import random_texts
 
 from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
 from socialgraph.edges import SocialEdges, StaticCentrality, StaticDistance
-from socialgraph.edges.bigbird import BigBirdEdges
-from socialgraph.edges.longformer import LongformerEdges
+from socialgraph.edges.sparse import BigBirdEdges, LongformerEdges
 from socialgraph.nn import Socialformer
 from socialgraph.nn.colbert import ColBERT
 from socialgraph.nn.sparse_transformer import SparseTransformer

@@ -1,14 +1,25 @@
-"""Leiden against igraph."""
+"""Louvain and Leiden against igraph, and how good communities are against networkx."""
 
 import random
 
 import pytest
-from circles import circles_of, compact, some_graphs
+from circles import circles_of, compact, ruled, some_graphs
 from graphs import Graph
 
-from socialgraph.partition.leiden import Leiden
+from socialgraph.partition.modularity import Leiden, Louvain
 
 igraph = pytest.importorskip("igraph")
+
+
+@some_graphs
+def test_louvain(graph: Graph) -> None:
+    nodes, g = compact(graph)
+    pairs = sorted(sorted(edge) for edge in g.edges)
+    weight = [g.edges[edge]["weight"] for edge in pairs]
+    random.seed(5)
+    found = igraph.Graph(len(nodes), pairs).community_multilevel(weight, resolution=1.4)
+    groups = [[nodes[i] for i in group] for group in found]
+    assert circles_of(Louvain(5, 7, resolution=1.4, seed=5), [graph]) == [ruled(graph, groups, 5, 7)]
 
 
 @some_graphs
