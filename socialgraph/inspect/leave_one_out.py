@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 from socialgraph.data.graph import DocumentGraph
 from socialgraph.errors import InputError, OptionError
-from socialgraph.nn.evaluating import evaluating
+from socialgraph.nn.hub_ranker import evaluating
 from socialgraph.nn.selection import select
 
 

@@ -15,7 +15,6 @@ from socialgraph.data import Document, Tokens
 from socialgraph.data.files import atomic_write
 from socialgraph.edges import SocialEdges
 from socialgraph.inspect.report import View, report
-from socialgraph.nn.bi_encoder import BiEncoder
 from socialgraph.nn.keyb import KeyB
 from socialgraph.nn.whole_document import WholeDocument
 
@@ -71,4 +70,4 @@ def _given(model: Module | None) -> str | None:
     """Return what a model reads of a circle: KeyB joins circles, and an encoder of whole documents reads none."""
     if isinstance(model, KeyB | WholeDocument):
         return None
-    return "apart" if isinstance(model, BiEncoder) else "together"
+    return "apart" if getattr(model, "segments", 2) == 1 else "together"

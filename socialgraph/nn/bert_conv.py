@@ -1,4 +1,4 @@
-"""One BERT layer as a graph convolution."""
+"""BERT in pieces: its input embedding, and one layer as a graph convolution."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from torch.nn import functional as F
 from torch_geometric.nn import MessagePassing
 from torch_geometric.utils import softmax
 
-from socialgraph.errors import OptionError, is_whole
-from socialgraph.nn.attention import segment_attention
-from socialgraph.nn.masked_attention import Attend, listening
+from socialgraph.errors import InputError, OptionError, check_whole
+from socialgraph.nn.attention import Attend, segment_attention, sorted_edge_attention
 from socialgraph.nn.segments import Segments
 
 #: numbers of the widest states that fit in a CPU's last cache, with room for the others
@@ -51,9 +50,8 @@ class BertConv(MessagePassing):
         layer_norm_eps: float = 1e-12,
     ) -> None:
         super().__init__(aggr="add", node_dim=0)
-        for name, number in (("num_heads", num_heads), ("intermediate_size", intermediate_size)):
-            if not is_whole(number, 1):
-                raise OptionError(f"{name} must be a whole number of 1 or more, got {number!r}")
+        check_whole("num_heads", num_heads, 1)
+        check_whole("intermediate_size", intermediate_size, 1)
         if hidden_size % num_heads:
             raise OptionError(f"{num_heads} heads do not divide the hidden size {hidden_size}")
         self.hidden_size = hidden_size
@@ -74,8 +72,7 @@ class BertConv(MessagePassing):
         """Draw the weights as BERT does: normal with deviation 0.02, biases 0."""
         for module in self.children():
             if isinstance(module, torch.nn.Linear):
-                torch.nn.init.normal_(module.weight, std=0.02)
-                torch.nn.init.zeros_(module.bias)
+                draw_linear(module)
             elif isinstance(module, torch.nn.LayerNorm):
                 module.reset_parameters()
 
@@ -84,7 +81,7 @@ class BertConv(MessagePassing):
 
         Args:
             x: states, ``[N, hidden_size]``.
-            edge_index: from source (who is heard) to target (who listens), ``[2, E]``.
+            edge_index: from source (who is attended to) to target (who attends), ``[2, E]``.
         """
         query, key, value = self._heads(x)
         heard = self.propagate(edge_index, query=query, key=key, value=value, size=(x.size(0), x.size(0)))
@@ -124,7 +121,8 @@ class BertConv(MessagePassing):
         segments = ptr if isinstance(ptr, Segments) else Segments(ptr)
         if is_half_on_gpu(x):
             return self._in_half(x, segments, leader)
-        return self.along(x, listening(torch.arange(x.size(0), device=x.device), segments.ptr), leader)
+        everybody = torch.arange(x.size(0), device=x.device)
+        return self.along(x, sorted_edge_attention(everybody, segments.ptr), leader)
 
     def along(self, x: Tensor, attend: Attend, rows: Tensor | None = None) -> Tensor:
         """Compute the layer with any attention.
@@ -132,11 +130,11 @@ class BertConv(MessagePassing):
         Args:
             x: states, ``[N, hidden_size]``.
             attend: ``(query [R, heads, d], key [N, heads, d], value [N, heads, d]) -> [R, heads, d]``, such as
-                :func:`~socialgraph.nn.masked_attention.masked_attention` gives.
-            rows: the rows of ``x`` that listen, ``[R]``; all of them by default.
+                :func:`~socialgraph.nn.masked_attention` gives.
+            rows: the rows of ``x`` that attend, ``[R]``; all of them by default.
 
         Returns:
-            The states of who listens, ``[R, hidden_size]``.
+            Their states, ``[R, hidden_size]``.
         """
         listener = x if rows is None else x[rows]
         shape = (-1, self.num_heads, self.hidden_size // self.num_heads)
@@ -183,6 +181,79 @@ class BertConv(MessagePassing):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.hidden_size}, {self.num_heads}, {self.intermediate_size})"
+
+
+class BertEmbedding(torch.nn.Module):
+    """Sum of word, position and segment embeddings, normalised.
+
+    Args:
+        vocab_size: number of word pieces.
+        max_positions: longest sequence.
+        type_vocab_size: number of segments; 0 is the query, 1 the document.
+        hidden_size: width of a state.
+        dropout: of the result.
+        layer_norm_eps: epsilon of the layer norm.
+    """
+
+    def __init__(
+        self,
+        vocab_size: int,
+        max_positions: int,
+        type_vocab_size: int,
+        hidden_size: int,
+        dropout: float = 0.1,
+        layer_norm_eps: float = 1e-12,
+    ) -> None:
+        super().__init__()
+        self.word = torch.nn.Embedding(vocab_size, hidden_size)
+        self.position = torch.nn.Embedding(max_positions, hidden_size)
+        self.segment = torch.nn.Embedding(type_vocab_size, hidden_size)
+        self.norm = torch.nn.LayerNorm(hidden_size, eps=layer_norm_eps)
+        self.dropout = torch.nn.Dropout(dropout)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the weights as BERT does."""
+        for table in (self.word, self.position, self.segment):
+            torch.nn.init.normal_(table.weight, std=0.02)
+        self.norm.reset_parameters()
+
+    def forward(self, token: Tensor, position: Tensor, segment: Tensor, positions: int | None = None) -> Tensor:
+        """Return the first states, ``[T, hidden_size]``.
+
+        Args:
+            token: word pieces, ``[T]``.
+            position: of each in its sequence, ``[T]``.
+            segment: of each, ``[T]``.
+            positions: the highest position and 1; None asks the device.
+
+        Raises:
+            InputError: a sequence is longer than BERT's positions.
+        """
+        longest = positions
+        if longest is None:
+            longest = int(position.max()) + 1 if position.numel() else 0
+        if longest > self.position.num_embeddings:
+            raise InputError(
+                f"a sequence takes {longest} positions, this BERT reads {self.position.num_embeddings}; "
+                "make circles, windows or queries shorter, or raise max_positions"
+            )
+        if self.word.weight.is_cuda and torch.is_autocast_enabled("cuda") and not torch.is_grad_enabled():
+            from socialgraph.kernels.passes import embed  # Triton comes with PyTorch for GPUs alone
+
+            tables = (self.word.weight, self.position.weight, self.segment.weight)
+            kind = torch.get_autocast_dtype("cuda")
+            x = embed((token, position, segment), tables, self.norm.weight, self.norm.bias, self.norm.eps, kind)
+            return self.dropout(x)
+        return self.dropout(self.norm(self.word(token) + self.position(position) + self.segment(segment)))
+
+
+def draw_linear(layer: torch.nn.Linear) -> torch.nn.Linear:
+    """Draw a layer's weights as BERT does, normal with deviation 0.02, biases 0, and return it."""
+    torch.nn.init.normal_(layer.weight, std=0.02)
+    if layer.bias is not None:
+        torch.nn.init.zeros_(layer.bias)
+    return layer
 
 
 def converted(x: Tensor) -> Tensor:

@@ -11,11 +11,10 @@ from torch.utils.checkpoint import checkpoint
 from torch_geometric.data import Data
 
 from socialgraph.backbone import load_bert, load_cross_encoder, special_tokens
-from socialgraph.errors import OptionError
-from socialgraph.nn.attention import BACKENDS
-from socialgraph.nn.bert_conv import BertConv
+from socialgraph.errors import check_choice
+from socialgraph.nn.attention import SEGMENT_BACKENDS
+from socialgraph.nn.bert_conv import BertConv, BertEmbedding, draw_linear
 from socialgraph.nn.bert_weights import bert_options, copy_bert, copy_classifier, copy_score, is_cross_encoder
-from socialgraph.nn.embedding import BertEmbedding
 from socialgraph.nn.hub_ranker import HubRanker
 from socialgraph.nn.sequences import Sequences, circle_sequences
 
@@ -50,10 +49,11 @@ class BertRanker(HubRanker):
         OptionError: no such backend.
     """
 
-    #: kinds of segments that BERT must tell apart: query and document, in one sequence
+    #: kinds of segments that BERT must tell apart: query and document in one sequence; 1 where each is read alone,
+    #: which no cross-encoder's pooler was made for
     segments = 2
     #: names that ``attention`` may have
-    attention_backends: ClassVar[Collection[str]] = BACKENDS
+    attention_backends: ClassVar[Collection[str]] = SEGMENT_BACKENDS
     #: from a state to a score, of the models that have such a layer
     score: torch.nn.Linear
 
@@ -75,9 +75,7 @@ class BertRanker(HubRanker):
         attention: str | None = None,
     ) -> None:
         super().__init__()
-        if attention is not None and attention not in self.attention_backends:
-            names = ", ".join(self.attention_backends)
-            raise OptionError(f"attention must be one of {names}, or None, got {attention!r}")
+        check_choice("attention", attention, (*self.attention_backends, None))
         self.cls_token_id = cls_token_id
         self.sep_token_id = sep_token_id
         self.hidden_size = hidden_size
@@ -126,7 +124,7 @@ class BertRanker(HubRanker):
     def backbone_options(cls, backbone: str) -> dict[str, Any]:
         """Return the arguments of the class that the backbone's files decide: here its tokenizer."""
         cls_token_id, sep_token_id = special_tokens(backbone)
-        head = {"pooler": True} if is_cross_encoder(backbone) else {}
+        head = {"pooler": True} if cls.segments > 1 and is_cross_encoder(backbone) else {}
         return {"cls_token_id": cls_token_id, "sep_token_id": sep_token_id, **head}
 
     def start(self) -> None:
@@ -176,23 +174,14 @@ class BertRanker(HubRanker):
         return function(*inputs)
 
     def gradient_checkpointing_enable(
-        self,
-        gradient_checkpointing_kwargs: dict[str, Any] | None = None,
-        every_n_layers: int = 1,
-        offload: bool = False,
+        self, gradient_checkpointing_kwargs: dict[str, Any] | None = None, every_n_layers: int = 1
     ) -> None:
         """Recompute layers in the backward pass: less memory, more time. The trainer calls this.
 
         Args:
             gradient_checkpointing_kwargs: arguments of ``torch.utils.checkpoint.checkpoint``.
             every_n_layers: recompute only every n-th layer.
-            offload: not offered.
-
-        Raises:
-            OptionError: offload is asked for.
         """
-        if offload:
-            raise OptionError("gradient checkpointing with offload is not offered")
         self.checkpointed = range(0, len(self.layers), every_n_layers)
         self.checkpoint_options = {"use_reentrant": False, **(gradient_checkpointing_kwargs or {})}
 
@@ -203,7 +192,4 @@ class BertRanker(HubRanker):
 
 def score_layer(hidden_size: int) -> torch.nn.Linear:
     """Return the linear layer from a state to a score, drawn as BERT draws its own."""
-    layer = torch.nn.Linear(hidden_size, 1)
-    torch.nn.init.normal_(layer.weight, std=0.02)
-    torch.nn.init.zeros_(layer.bias)
-    return layer
+    return draw_linear(torch.nn.Linear(hidden_size, 1))

@@ -11,8 +11,7 @@ from safetensors.torch import load_file
 
 from socialgraph.backbone import READER, check_finite, locate, model_config, reader_score
 from socialgraph.errors import CheckpointError, first_line
-from socialgraph.nn.bert_conv import BertConv
-from socialgraph.nn.embedding import BertEmbedding
+from socialgraph.nn.bert_conv import BertConv, BertEmbedding
 
 #: the linear layer of a passage ranker, beside its BERT
 SCORE = "score.safetensors"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,11 +16,10 @@ from torch_geometric.data import Data
 from socialgraph.backbone import check_finite, read_json
 from socialgraph.data.files import atomic_folder
 from socialgraph.described import Known, instantiate, spec_of
-from socialgraph.errors import CheckpointError, OptionError
+from socialgraph.errors import CheckpointError, check_choice
 
 #: scores ``[B]`` -> loss
 Objective = Callable[[Tensor], Tensor]
-
 
 #: the card of a model that is saved alone
 _CARD = """\
@@ -77,8 +77,7 @@ class HubRanker(
         Raises:
             OptionError: the model has no such stage.
         """
-        if stage not in self.stages:
-            raise OptionError(f"{type(self).__name__} has the stages {', '.join(self.stages)}, got {stage!r}")
+        check_choice(f"the stage of {type(self).__name__}", stage, self.stages)
         self.stage = stage
 
     @classmethod
@@ -157,3 +156,15 @@ class HubRanker(
         weights = {name: value for name, value in (*self.named_parameters(), *self.named_buffers()) if name in stored}
         tensors = {name.replace("_orig_mod.", ""): value.detach().contiguous() for name, value in weights.items()}
         save_file(tensors, save_directory / "model.safetensors", metadata={"format": "pt"})
+
+
+@contextmanager
+def evaluating(model: torch.nn.Module) -> Iterator[None]:
+    """Put a model in evaluation mode, without dropout and without gradient, and afterwards back as it was."""
+    training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        model.train(training)

@@ -11,11 +11,10 @@ from torch_geometric.utils import segment
 from torch_geometric.utils.sparse import index2ptr
 
 from socialgraph.data.graph import circle_score
-from socialgraph.errors import OptionError, check_choice
-from socialgraph.nn.bi_encoder import PassageVectors, QueryVectors
+from socialgraph.errors import check_choice, check_whole
 from socialgraph.nn.hub_ranker import Objective
 from socialgraph.nn.late_interaction import LateInteraction, max_similarity, vector_layer
-from socialgraph.ranks import ranks
+from socialgraph.ranks import places, ranks
 
 SELECTS = ("dot", "bm25")
 
@@ -52,10 +51,8 @@ class ICLI(LateInteraction):
     def __init__(self, select: str = "dot", passages: int = 4, **late: Any) -> None:
         super().__init__(**late)
         check_choice("select", select, SELECTS)
-        if passages < 1:
-            raise OptionError(f"passages must be at least 1, got {passages}")
+        check_whole("passages", passages, 1)
         self.select = select
-        self.reads_relevance = select == "bm25"
         self.cls_vector = vector_layer(self.hidden_size, self.token_vector.out_features)
         self.place_weight = torch.nn.Parameter(torch.full((passages,), 1 / passages))
         self.sigma = torch.nn.Parameter(torch.ones(2))
@@ -64,38 +61,31 @@ class ICLI(LateInteraction):
         """Return the score of each document, ``[B]``, or the joined loss."""
         if objective is None:
             return self.scores(graph)
-        query, passages = self.encode_queries(graph), self.encode(graph)
-        first = passages.document_ptr[:-1][passages.document_ptr.diff() > 0]
-        dots = passage_dots(query, passages)
-        opening = dots.new_zeros(query.cls.size(0)).index_put((passages.document[first],), dots[first])
-        losses = torch.stack([objective(opening), objective(self.match(query, passages, self.relevance(graph)))])
+        scores, dots, document_ptr = self._read(graph)
+        there = document_ptr.diff() > 0
+        first = dots[document_ptr[:-1][there]]
+        opening = dots.new_zeros(there.numel()).index_put((there.nonzero().flatten(),), first)
+        losses = torch.stack([objective(opening), objective(scores)])
         variance = self.sigma**2
         return (losses / (2 * variance) + torch.log1p(variance)).sum()
 
-    def match(self, query: QueryVectors, passages: PassageVectors, relevance: Tensor | None = None) -> Tensor:
-        """Return the score of each document, ``[B]``, from vectors alone; without a passage it is 0."""
-        score = passage_dots(query, passages) if relevance is None else relevance
-        is_first = torch.zeros_like(score, dtype=torch.bool)
-        is_first[passages.document_ptr[:-1][passages.document_ptr.diff() > 0]] = True
-        place = ranks(score.detach().masked_fill(is_first, torch.inf), passages.document)
-        chosen = place < self.place_weight.numel()
-        document = passages.document[chosen]
-        late = max_similarity(query.token, passages.token, passages.start[chosen], passages.size[chosen], document)
-        return segment(self.place_weight[place[chosen]] * late, index2ptr(document, query.token.size(0)))
-
-    def relevance(self, graph: Data) -> Tensor | None:
-        """Return the passages' relevance by BM25, ``[C]``, with ``select="bm25"``.
+    def scores(self, graph: Data) -> Tensor:
+        """Return the score of each document, ``[B]``; without a passage it is 0.
 
         Raises:
-            InputError: the graph does not hold it.
+            InputError: the graph has no ``circle_score``, with ``select="bm25"``.
         """
-        return circle_score(graph) if self.reads_relevance else None
+        return self._read(graph)[0]
 
-    def cls_vectors(self, states: Tensor) -> Tensor:
-        """Return the vectors of some [CLS], from their states."""
-        return self.cls_vector(states).float()
-
-
-def passage_dots(query: QueryVectors, passages: PassageVectors) -> Tensor:
-    """Return the dot product of each passage's [CLS] vector with its query's, ``[C]``."""
-    return (query.cls[passages.document] * passages.cls).sum(-1)
+    def _read(self, graph: Data) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the documents' scores ``[B]``, the passages' r ``[C]``, and the documents' bounds among these."""
+        (token, cls), passages = self.query_vectors(graph), self.passage_vectors(graph)
+        document, document_ptr = passages.document, passages.document_ptr
+        dots = (self.cls_vector(cls).float()[document] * self.cls_vector(passages.cls).float()).sum(-1)
+        score = circle_score(graph) if self.select == "bm25" else dots.detach()
+        place = ranks(score.masked_fill(places(document) == 0, torch.inf), document)
+        chosen = place < self.place_weight.numel()
+        start, size = passages.ptr[:-1][chosen], passages.ptr.diff()[chosen]
+        late = max_similarity(token, passages.token, start, size, document[chosen])
+        ptr = index2ptr(document[chosen], token.size(0))
+        return segment(self.place_weight[place[chosen]] * late, ptr), dots, document_ptr

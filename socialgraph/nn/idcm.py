@@ -13,10 +13,9 @@ from torch_geometric.utils import segment, to_dense_batch
 from torch_geometric.utils.sparse import index2ptr
 
 from socialgraph.data.graph import circle_document
-from socialgraph.errors import OptionError, check_choice
+from socialgraph.errors import check_choice, check_whole
 from socialgraph.nn.bert_ranker import BertRanker, score_layer
-from socialgraph.nn.evaluating import evaluating
-from socialgraph.nn.hub_ranker import Objective
+from socialgraph.nn.hub_ranker import Objective, evaluating
 from socialgraph.nn.selection import best, select
 from socialgraph.ranks import ranks
 
@@ -63,8 +62,7 @@ class IDCM(BertRanker):
         self, chunks: int = 4, kernels: int = 11, conv_width: int = 3, exact: str = "words", **bert: Any
     ) -> None:
         super().__init__(**bert)
-        if chunks < 1:
-            raise OptionError(f"chunks must be at least 1, got {chunks}")
+        check_whole("chunks", chunks, 1)
         self.chunks = chunks
         self.esm = ESM(self.hidden_size, kernels, conv_width, exact)
         self.score = score_layer(self.hidden_size)
@@ -171,10 +169,8 @@ class ESM(torch.nn.Module):
     def __init__(self, width: int, kernels: int = 11, conv_width: int = 3, exact: str = "words") -> None:
         super().__init__()
         check_choice("exact", exact, EXACT)
-        if kernels < 2:
-            raise OptionError(f"kernels must be at least 2, got {kernels}")
-        if conv_width < 1:
-            raise OptionError(f"conv_width must be at least 1, got {conv_width}")
+        check_whole("kernels", kernels, 2)
+        check_whole("conv_width", conv_width, 1)
         self.conv_width = conv_width
         self.exact = exact
         self.conv = torch.nn.Conv1d(width, width, conv_width)

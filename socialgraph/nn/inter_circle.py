@@ -93,6 +93,6 @@ class InterCircle(torch.nn.Module):
         else:
             high = self.transformer(low, complete_edges(ptr.ptr if isinstance(ptr, Segments) else ptr))
             if high.shape != low.shape:
-                told = f"{tuple(high.shape)} for the states of leaders {tuple(low.shape)}; it must keep the shape"
-                raise OptionError(f"{type(self.transformer).__name__} gives {told}")
+                message = f"{tuple(high.shape)} for the states of leaders {tuple(low.shape)}; it must keep the shape"
+                raise OptionError(f"{type(self.transformer).__name__} gives {message}")
         return self.update(torch.cat([low, high], dim=-1)), high

@@ -9,10 +9,10 @@ from torch_geometric.data import Data
 
 from socialgraph.data.graph import circle_document, circle_score, circle_size
 from socialgraph.errors import check_choice
-from socialgraph.nn.evaluating import evaluating
+from socialgraph.nn.hub_ranker import evaluating
+from socialgraph.nn.maxp import VanillaBERT
 from socialgraph.nn.parade import PARADE
 from socialgraph.nn.selection import fitting, join, select, truncate
-from socialgraph.nn.vanilla_bert import VanillaBERT
 
 SELECTS = ("bm25", "bert")
 

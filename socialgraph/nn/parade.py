@@ -9,7 +9,7 @@ from torch.nn import Module
 from torch_geometric.data import Data
 
 from socialgraph.data.graph import circle_document, circle_score
-from socialgraph.errors import OptionError
+from socialgraph.errors import check_whole
 from socialgraph.nn.bert_conv import BertConv
 from socialgraph.nn.bert_ranker import BertRanker, score_layer
 from socialgraph.nn.readout import Readout
@@ -43,8 +43,7 @@ class PARADE(BertRanker):
 
     def __init__(self, readout: str | Module = "max", passages: int | None = None, **bert: Any) -> None:
         super().__init__(**bert)
-        if passages is not None and passages < 1:
-            raise OptionError(f"at least 1 passage must be read, got {passages}")
+        check_whole("passages", passages, 1, or_none=True)
         self.passages = passages
         layer: BertConv = self.layers[0]  # type: ignore[assignment]
         self.readout = Readout(readout, layer)

@@ -45,8 +45,8 @@ class Readout(torch.nn.Module):
             try:
                 self.aggregation = aggregation_resolver(pool)
             except (ValueError, TypeError) as error:
-                told = "try max, mean, attention, transformer, or in a recipe {_target_: my_module.MyAggregation}"
-                raise OptionError(f"no readout is called {pool!r}; {told}") from error
+                message = "try max, mean, attention, transformer, or in a recipe {_target_: my_module.MyAggregation}"
+                raise OptionError(f"no readout is called {pool!r}; {message}") from error
 
     @torch.no_grad()
     def start(self, cls: Tensor) -> None:
@@ -84,8 +84,8 @@ class Readout(torch.nn.Module):
         # with bounds sums are taken in order, which a GPU leaves open otherwise; a CPU has one
         states: Tensor = self.aggregation(x, document, ptr if x.is_cuda else None, size)
         if states.shape != (size, x.size(-1)):
-            told = f"{tuple(states.shape)} for {size} documents of width {x.size(-1)}"
-            raise OptionError(f"the readout {self.pool} gives {told}; expected {(size, x.size(-1))}")
+            message = f"{tuple(states.shape)} for {size} documents of width {x.size(-1)}"
+            raise OptionError(f"the readout {self.pool} gives {message}; expected {(size, x.size(-1))}")
         return states.to(x.dtype)
 
     def __repr__(self) -> str:

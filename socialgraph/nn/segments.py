@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -13,17 +15,17 @@ PADDING = 32
 
 @dataclass(frozen=True)
 class PaddedBlock:
-    """Segments of about the same size, side by side.
+    """D segments of about the same size side by side, for one call of attention. Padding is row 0.
 
     Attributes:
-        row: the row that stands at each place, ``[segments * width]``; where there is none, some other row.
-        shape: segments and width.
-        inside: which places are real, ``[segments, 1, 1, width]``; None where all are.
+        row: the rows that attend, ``[D, R]``.
+        column: the rows that they attend to, ``[D, W]``.
+        mask: which of these each may, broadcast to ``[D, 1, R, W]``; None: all.
     """
 
     row: Tensor
-    shape: tuple[int, int]
-    inside: Tensor | None
+    column: Tensor
+    mask: Tensor | None
 
 
 class Segments:
@@ -35,10 +37,6 @@ class Segments:
 
     def __init__(self, ptr: Tensor) -> None:
         self.ptr = ptr
-        self._widest: int | None = None
-        self._narrowest: int | None = None
-        self._bounds: Tensor | None = None
-        self._padded: tuple[list[PaddedBlock], Tensor] | None = None
         self._parts: dict[int, list[tuple[int, Segments]]] = {}
 
     def parts(self, rows: int) -> list[tuple[int, Segments]]:
@@ -63,56 +61,66 @@ class Segments:
             asked += [one.ptr[-1], size.max(), size.min()]
         known = torch.stack(asked).tolist()
         for one, widest, narrowest in zip(several, known[1::3], known[2::3], strict=True):
-            one._widest, one._narrowest = widest, narrowest
+            one.widths = widest, narrowest
         return known[::3]
+
+    @cached_property
+    def widths(self) -> tuple[int, int]:
+        """Rows of the largest and of the smallest segment; 0 where there is no segment."""
+        Segments.measure(self)  # which sets it
+        return self.widths
 
     @property
     def widest(self) -> int:
         """Rows of the largest segment; 0 where there is no segment."""
-        if self._widest is None:
-            Segments.measure(self)
-            assert self._widest is not None
-        return self._widest
+        return self.widths[0]
 
     @property
     def narrowest(self) -> int:
         """Rows of the smallest segment; 0 where there is no segment."""
-        if self._narrowest is None:
-            Segments.measure(self)
-            assert self._narrowest is not None
-        return self._narrowest
+        return self.widths[1]
 
-    @property
+    @cached_property
     def bounds(self) -> Tensor:
         """The pointer as flash attention reads it, int32."""
-        if self._bounds is None:
-            self._bounds = self.ptr.int()
-        return self._bounds
+        return self.ptr.int()
 
-    @property
+    @cached_property
     def padded(self) -> tuple[list[PaddedBlock], Tensor]:
-        """The segments by padded width, a multiple of 32, and the place of each row in all blocks together, ``[T]``.
+        """The segments by padded width, see :func:`padded_blocks`. There are at most max(size) / 32 blocks."""
+        groups = []
+        for segments, width in width_classes(self.ptr.diff()):
+            row, inside = padded_rows(self.ptr, segments, width)
+            groups.append((row, inside, row, None if bool(inside.all()) else inside[:, None, None]))
+        return padded_blocks(groups, self.ptr)
 
-        There are at most max(size) / 32 blocks.
-        """
-        if self._padded is None:
-            self._padded = self._pad()
-        return self._padded
 
-    def _pad(self) -> tuple[list[PaddedBlock], Tensor]:
-        size, first = self.ptr.diff(), self.ptr[:-1]
-        number = (size + PADDING - 1) // PADDING
-        blocks, rows, places, before = [], [size.new_empty(0)], [size.new_empty(0)], 0
-        for times in torch.unique(number[number > 0]).tolist():
-            here = (number == times).nonzero().flatten()
-            width = min(times * PADDING, int(size[here].max()))
-            place = torch.arange(width, device=size.device)
-            inside = place < size[here, None]
-            row = torch.where(inside, first[here, None] + place, 0)
-            full = bool(inside.all())
-            blocks.append(PaddedBlock(row.flatten(), (here.numel(), width), None if full else inside[:, None, None]))
-            rows.append(row[inside])
-            places.append(inside.flatten().nonzero().flatten() + before)
-            before += row.numel()
-        order = torch.argsort(torch.cat(rows))
-        return blocks, torch.cat(places)[order]
+def width_classes(size: Tensor) -> list[tuple[Tensor, int]]:
+    """Return segments of similar size together, ``[D]``, and the largest's; empty ones are left out."""
+    number = (size + PADDING - 1) // PADDING
+    classes = [(number == n).nonzero().flatten() for n in torch.unique(number[number > 0]).tolist()]
+    return [(segments, int(size[segments].max())) for segments in classes]
+
+
+def padded_rows(ptr: Tensor, segments: Tensor, width: int) -> tuple[Tensor, Tensor]:
+    """Return the rows of some segments, ``[D, width]``, and which of them are not padding (whose row is 0)."""
+    place = torch.arange(width, device=ptr.device)
+    inside = place < ptr.diff()[segments, None]
+    return torch.where(inside, ptr[segments, None] + place, 0), inside
+
+
+def padded_blocks(
+    groups: Sequence[tuple[Tensor, Tensor, Tensor, Tensor | None]], ptr: Tensor
+) -> tuple[list[PaddedBlock], Tensor]:
+    """Return a block for each group, and the place of each row that attends in all blocks together, ``[R]``.
+
+    Args:
+        groups: row, which of them are not padding, column and mask of each, see :class:`PaddedBlock`. Together they
+            hold every row that attends once.
+        ptr: gives device and kind.
+    """
+    inside = torch.cat([ptr.new_empty(0, dtype=torch.bool), *(inside.flatten() for _, inside, _, _ in groups)])
+    rows = torch.cat([ptr.new_empty(0), *(row.flatten() for row, _, _, _ in groups)])
+    place = inside.nonzero().flatten()
+    blocks = [PaddedBlock(row, column, mask) for row, _, column, mask in groups]
+    return blocks, place[torch.argsort(rows[place])]

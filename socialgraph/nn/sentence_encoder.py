@@ -10,10 +10,12 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch_geometric.data import Data
 from torch_geometric.utils import segment
+from torch_geometric.utils.sparse import index2ptr
 
 from socialgraph.backbone import optional_file, read_json
+from socialgraph.data.graph import circle_document
 from socialgraph.errors import CheckpointError, check_choice
-from socialgraph.nn.bi_encoder import BiEncoder, PassageVectors, QueryVectors
+from socialgraph.nn.bert_ranker import BertRanker
 from socialgraph.nn.sequences import Sequences, bare_query_sequences, passage_sequences
 
 POOLINGS = ("mean", "max", "cls")
@@ -22,7 +24,7 @@ READOUTS = ("max", "mean")
 _MODES = {"mean": "mean", "mean_sqrt_len_tokens": "mean", "max": "max", "cls": "cls"}
 
 
-class SentenceEncoder(BiEncoder):
+class SentenceEncoder(BertRanker):
     r"""Scores a document by the cosines of the query and its passages, or circles: of the best one, or their mean.
 
     .. math::
@@ -47,6 +49,8 @@ class SentenceEncoder(BiEncoder):
         OptionError: an unknown pooling or readout.
     """
 
+    segments = 1
+
     def __init__(self, pooling: str = "mean", readout: str = "max", **bert: Any) -> None:
         super().__init__(**bert)
         check_choice("pooling", pooling, POOLINGS)
@@ -63,32 +67,14 @@ class SentenceEncoder(BiEncoder):
         """
         return {**super().backbone_options(backbone), "pooling": sentence_pooling(backbone)}
 
-    def encode_queries(self, graph: Data) -> QueryVectors:
-        """Return the vector of each document's query, ``[B, 1, E]``.
+    def scores(self, graph: Data) -> Tensor:
+        """Return the score of each document, ``[B]``; without a passage it is -1, the lowest cosine.
 
         Args:
-            graph: with ``query_ids`` and ``query_length``; it needs nothing else.
+            graph: with the attributes that :func:`~socialgraph.nn.circle_sequences` names.
         """
-        vector = self.vectors(bare_query_sequences(graph, self.cls_token_id, self.sep_token_id))
-        return QueryVectors(vector[:, None], vector[:, :0])
-
-    def encode(self, graph: Data) -> PassageVectors:
-        """Return one vector for each passage or circle. The query plays no part.
-
-        Args:
-            graph: see :meth:`scores`.
-        """
-        sequences = passage_sequences(graph, self.cls_token_id, self.sep_token_id)
-        vector = self.vectors(sequences)
-        start = torch.arange(len(vector), device=vector.device)
-        return PassageVectors(
-            token=vector,
-            start=start,
-            size=torch.ones_like(start),
-            cls=vector[:, :0],
-            document=sequences.document,
-            document_ptr=sequences.document_ptr,
-        )
+        ptr = index2ptr(circle_document(graph), graph.query_length.numel())
+        return torch.where(ptr.diff() > 0, segment(self.circle_scores(graph), ptr, reduce=self.readout), -1.0)
 
     def circle_scores(self, graph: Data) -> Tensor:
         """Return the cosine of each passage or circle and its document's query, ``[C]``.
@@ -96,12 +82,9 @@ class SentenceEncoder(BiEncoder):
         Args:
             graph: see :meth:`scores`.
         """
-        return cosines(self.encode_queries(graph), self.encode(graph))
-
-    def match(self, query: QueryVectors, passages: PassageVectors, relevance: Tensor | None = None) -> Tensor:
-        """Return the score of each document, ``[B]``; without a passage it is -1, the lowest cosine."""
-        pooled = segment(cosines(query, passages), passages.document_ptr, reduce=self.readout)
-        return torch.where(passages.document_ptr.diff() > 0, pooled, -1.0)
+        query = self.vectors(bare_query_sequences(graph, self.cls_token_id, self.sep_token_id))
+        circle = self.vectors(passage_sequences(graph, self.cls_token_id, self.sep_token_id))
+        return (query[circle_document(graph)] * circle).sum(-1)
 
     def vectors(self, sequences: Sequences) -> Tensor:
         """Return the vector of each sequence, length 1, ``[C, E]`` float32."""
@@ -110,13 +93,6 @@ class SentenceEncoder(BiEncoder):
         else:  # in float32: a sum of 500 states is too long for half precision
             pooled = segment(self.states(sequences).float(), sequences.ptr, reduce=self.pooling)
         return F.normalize(pooled.float(), dim=-1)
-
-
-def cosines(query: QueryVectors, passages: PassageVectors) -> Tensor:
-    """Return the cosine of each passage and its document's query, ``[C]``."""
-    mine = query.token[:, 0]
-    vector = passages.token[passages.start.to(passages.token.device)].to(mine.device).float()
-    return (mine[passages.document] * vector).sum(-1)
 
 
 def sentence_pooling(backbone: str) -> str:

@@ -53,16 +53,6 @@ class Sequences:
         return self.document_segments.ptr
 
 
-def check_layout(leader: str, positions: str) -> None:
-    """Refuse what :func:`circle_sequences` does not know.
-
-    Raises:
-        OptionError: an unknown kind of leader or of positions.
-    """
-    check_choice("leader", leader, LEADERS)
-    check_choice("positions", positions, POSITIONS)
-
-
 def circle_sequences(graph: Data, cls: int, sep: int, leader: str = "central", positions: str = "packed") -> Sequences:
     """Lay out what every circle of a graph, or of a batch of graphs, reads.
 
@@ -81,7 +71,8 @@ def circle_sequences(graph: Data, cls: int, sep: int, leader: str = "central", p
     Raises:
         OptionError: an unknown kind of leader or of positions.
     """
-    check_layout(leader, positions)
+    check_choice("leader", leader, LEADERS)
+    check_choice("positions", positions, POSITIONS)
     node, circle = graph.circle_index
     document = circle_document(graph)
     members = index2ptr(circle, document.numel())

@@ -8,12 +8,12 @@ from torch import Tensor
 from torch.nn import Module, ModuleList
 from torch_geometric.data import Data
 
-from socialgraph.errors import OptionError, check_choice, is_whole
+from socialgraph.errors import OptionError, check_choice, check_whole
 from socialgraph.nn.bert_conv import BertConv
 from socialgraph.nn.bert_ranker import BertRanker, score_layer
 from socialgraph.nn.inter_circle import InterCircle
 from socialgraph.nn.readout import Readout
-from socialgraph.nn.sequences import Sequences, check_layout, circle_sequences
+from socialgraph.nn.sequences import LEADERS, POSITIONS, Sequences, circle_sequences
 
 READS = ("updated", "high")
 
@@ -70,13 +70,13 @@ class Socialformer(BertRanker):
         **bert: Any,
     ) -> None:
         super().__init__(**bert)
-        check_layout(leader, positions)
+        check_choice("leader", leader, LEADERS)
+        check_choice("positions", positions, POSITIONS)
         check_choice("reads", reads, READS)
         if reads == "high" and not inter_circle:
             raise OptionError("reads='high' needs inter_circle=True: without it there are no high states")
         for name, number in (("inter_heads", inter_heads), ("inter_width", inter_width)):
-            if number is not None and not is_whole(number, 1):
-                raise OptionError(f"{name} must be a whole number of 1 or more, got {number!r}")
+            check_whole(name, number, 1, or_none=True)
             if number is not None and inter is not None:
                 raise OptionError(f"{name} is of the transformer that inter={type(inter).__name__} replaces")
         if inter is not None and not inter_circle:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any, cast
 
 import torch
@@ -12,56 +12,30 @@ from torch_geometric.data import Data
 from torch_geometric.utils import cumsum
 
 from socialgraph.errors import InputError
-from socialgraph.nn.bert_conv import BertConv
+from socialgraph.nn.attention import EDGE_BACKENDS, Attend, edge_attention, hub_attention, masked_attention
+from socialgraph.nn.bert_conv import BertConv, draw_linear
 from socialgraph.nn.bert_ranker import BertRanker, score_layer
-from socialgraph.nn.global_heads import GlobalHeads
-from socialgraph.nn.masked_attention import (
-    BACKENDS,
-    Attend,
-    hub_attention,
-    listening_along,
-    masked_attention,
-)
-
-
-@dataclass(frozen=True)
-class Listeners:
-    """Who listens in a layer, and how.
-
-    Attributes:
-        attend: the attention of all of them.
-        node: who they are, ``[R]``; None for all nodes.
-        hub: nodes that hear with heads of their own, ``[H]``.
-        hub_row: where these stand among the listeners, ``[H]``.
-        hub_attend: their attention.
-    """
-
-    attend: Attend
-    node: Tensor | None
-    hub: Tensor
-    hub_row: Tensor
-    hub_attend: Attend
 
 
 class SparseTransformer(BertRanker):
     """Longformer, LongformerGlobal, QDS-Transformer and BigBird: what differs between them is the edges.
 
-    Nodes are ``[CLS] query [SEP] document [SEP]`` (a joint graph). In every layer a node hears itself and those that
-    an edge leads from; a linear layer makes a score of the last state of [CLS].
+    Nodes are ``[CLS] query [SEP] document [SEP]`` (a joint graph). In every layer a node attends to itself and those
+    that an edge leads from; a linear layer makes a score of the last state of [CLS].
 
-    The papers are named where the edges are: :class:`~socialgraph.edges.longformer.LongformerEdges`,
-    :class:`~socialgraph.edges.qds.QDSEdges`, :class:`~socialgraph.edges.bigbird.BigBirdEdges`. Taken from them: which
+    The papers are named where the edges are: :class:`~socialgraph.edges.sparse.LongformerEdges`,
+    :class:`~socialgraph.edges.sparse.QDSEdges`, :class:`~socialgraph.edges.sparse.BigBirdEdges`. Taken from them: which
     pairs attend, and Longformer's repeated positions. Different here: the weights begin as the backbone's, without the
     papers' further pre-training on long texts.
 
     Args:
-        own_global: hubs hear with query, key and value projections of their own, which begin as copies (Longformer).
+        own_global: hubs attend with query, key and value projections of their own, which begin as copies (Longformer).
             The graph then says in ``hub_mask`` who is a hub.
         bert: arguments of :class:`~socialgraph.nn.BertRanker`. ``max_positions`` must be at least the longest
-            sequence; ``attention`` is a backend of :func:`~socialgraph.nn.masked_attention.masked_attention`.
+            sequence; ``attention`` is a backend of :func:`~socialgraph.nn.masked_attention`.
     """
 
-    attention_backends = BACKENDS
+    attention_backends = EDGE_BACKENDS
 
     def __init__(self, own_global: bool = False, **bert: Any) -> None:
         super().__init__(**bert)
@@ -101,29 +75,80 @@ class SparseTransformer(BertRanker):
         hub_mask = graph.hub_mask if self.own_global else torch.zeros_like(is_cls)
         width = self.hidden_size // cast(BertConv, self.layers[0]).num_heads
         to_all = masked_attention(graph.edge_index, ptr, self.attention, width)
-        everybody = self._listeners(to_all, None, hub_mask, ptr)
-        heard, listener = graph.edge_index[:, is_cls[graph.edge_index[1]]]
-        to_cls = listening_along(torch.cat([heard, cls]), batch[torch.cat([listener, cls])], cls.numel())
-        leaders = self._listeners(to_cls, cls, hub_mask & is_cls, ptr)
+        everybody = self._layer(to_all, None, hub_mask, ptr)
+        source, target = graph.edge_index[:, is_cls[graph.edge_index[1]]]
+        to_cls = edge_attention(torch.cat([source, cls]), batch[torch.cat([target, cls])], cls.numel())
+        leaders = self._layer(to_cls, cls, hub_mask & is_cls, ptr)
 
         x = self.embedding(graph.input_ids, node - ptr[batch], graph.segment)
         for number in range(len(self.layers)):
-            x = self.call(number, self._layer, number, x, everybody if number < len(self.layers) - 1 else leaders)
+            x = self.call(number, everybody if number < len(self.layers) - 1 else leaders, number, x)
         return self.pooled(x)
 
-    def _listeners(self, attend: Attend, node: Tensor | None, hub_mask: Tensor, ptr: Tensor) -> Listeners:
+    def _layer(
+        self, attend: Attend, node: Tensor | None, hub_mask: Tensor, ptr: Tensor
+    ) -> Callable[[int, Tensor], Tensor]:
+        """Return what makes of a layer's number and states ``[N, E]`` the states of who attends, ``[R, E]``.
+
+        Args:
+            attend: the attention of all of them.
+            node: who they are, ``[R]``; None for all nodes.
+            hub_mask: which nodes attend with heads of their own, ``[N]``.
+            ptr: bounds of the documents.
+        """
         hub = hub_mask.nonzero().flatten()
         row = hub if node is None else hub_mask[node].nonzero().flatten()
-        return Listeners(attend, node, hub, row, hub_attention(hub_mask, ptr))
+        to_document = hub_attention(hub_mask, ptr)
 
-    def _layer(self, number: int, x: Tensor, listeners: Listeners) -> Tensor:
-        """Return the states of who listens after layer ``number``, ``[R, E]``."""
+        def layer(number: int, x: Tensor) -> Tensor:
+            def both(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+                states = attend(query, key, value)
+                if not self.own_global:
+                    return states
+                return states.index_put((row,), self.global_heads[number](x, hub, to_document).to(states.dtype))
 
-        def attend(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-            heard = listeners.attend(query, key, value)
-            if not self.own_global:
-                return heard
-            own = self.global_heads[number](x, listeners.hub, listeners.hub_attend)
-            return heard.index_put((listeners.hub_row,), own.to(heard.dtype))
+            return cast(BertConv, self.layers[number]).along(x, both, node)
 
-        return cast(BertConv, self.layers[number]).along(x, attend, listeners.node)
+        return layer
+
+
+class GlobalHeads(torch.nn.Module):
+    r"""Query, key and value by which a layer's hubs attend to their documents.
+
+    .. math:: h_i = \sum_j \mathrm{softmax}_j\Big(\frac{{q'_i}^\top k'_j}{\sqrt d}\Big) v'_j \quad \text{for a hub } i
+
+    with q', k', v' of their own for all nodes; who is no hub attends to hubs by the layer's own q, k and v.
+    (Beltagy, Peters and Cohan, "Longformer: The Long-Document Transformer", 2020: two sets of projections.)
+
+    Args:
+        layer: the BERT layer whose sizes are taken over.
+    """
+
+    def __init__(self, layer: BertConv) -> None:
+        super().__init__()
+        self.num_heads = layer.num_heads
+        self.query = torch.nn.Linear(layer.hidden_size, layer.hidden_size)
+        self.key = torch.nn.Linear(layer.hidden_size, layer.hidden_size)
+        self.value = torch.nn.Linear(layer.hidden_size, layer.hidden_size)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the weights as BERT does: normal with deviation 0.02, biases 0."""
+        for module in (self.query, self.key, self.value):
+            draw_linear(module)
+
+    def copy(self, layer: BertConv) -> None:
+        """Begin as the layer's own heads."""
+        for name, module in self.named_children():
+            module.load_state_dict(getattr(layer, name).state_dict())
+
+    def forward(self, x: Tensor, hub: Tensor, attend: Attend) -> Tensor:
+        """Return what attention gives the hubs, ``[H, heads, d]``.
+
+        Args:
+            x: states of all nodes, ``[N, hidden_size]``.
+            hub: which nodes attend, ``[H]``.
+            attend: see :func:`~socialgraph.nn.attention.hub_attention`.
+        """
+        query, key, value = self.query(x[hub]), self.key(x), self.value(x)
+        return attend(*(states.unflatten(-1, (self.num_heads, -1)) for states in (query, key, value)))

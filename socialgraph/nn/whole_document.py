@@ -11,7 +11,7 @@ from torch_geometric.utils import to_dense_batch
 
 from socialgraph.backbone import READER, load_weights, model_config, special_tokens
 from socialgraph.data.graph import circle_document
-from socialgraph.errors import CheckpointError, OptionError, first_line
+from socialgraph.errors import CheckpointError, OptionError, check_whole, first_line
 from socialgraph.nn.hub_ranker import HubRanker
 from socialgraph.nn.selection import first, text_room, truncate
 from socialgraph.nn.sequences import circle_sequences
@@ -62,8 +62,7 @@ class WholeDocument(HubRanker):
         super().__init__()
         from transformers import AutoModelForSequenceClassification
 
-        if length < 5:
-            raise OptionError(f"length must hold [CLS] query [SEP] text [SEP], at least 5 tokens, got {length}")
+        check_whole("length", length, 5)
         config = encoder_config(backbone or "encoder", encoder)
         if pooling is not None:
             if not hasattr(config, "classifier_pooling"):

@@ -14,7 +14,7 @@ from conftest import document_batch
 from torch.nn import functional as F
 
 from socialgraph.nn import PARADE, BertConv, Socialformer, segment_attention
-from socialgraph.nn.embedding import BertEmbedding
+from socialgraph.nn.bert_conv import BertEmbedding
 from socialgraph.nn.segments import Segments
 
 pytest.importorskip("triton", reason="needs Triton: pip install 'socialgraph-ir[triton]'")

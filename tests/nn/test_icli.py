@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 from conftest import passage_batch
-from test_colbert import max_sim, passage_texts, query_text, vectors_of
+from test_late_interaction import max_sim, passage_texts, query_text, vectors_of
 
 from socialgraph.data.graph import rate
 from socialgraph.errors import InputError, OptionError
@@ -76,13 +76,6 @@ def test_the_two_losses_by_hand(setting):
     assert found.item() == pytest.approx(expected, rel=1e-4)
 
 
-def test_weights_start_equal(tiny_bert):
-    model = ICLI.from_backbone(tiny_bert[0])
-    assert model.place_weight.tolist() == [0.25] * 4
-    assert model.sigma.tolist() == [1.0, 1.0]
-    assert (model.token_vector.out_features, model.cls_vector.out_features) == (128, 128)
-
-
 def test_choosing_has_no_gradient(setting):
     _, model, batch, _ = setting
     model(batch).sum().backward()
@@ -91,19 +84,8 @@ def test_choosing_has_no_gradient(setting):
     assert model.place_weight.grad is not None
 
 
-def test_of_empty_documents_only_the_weights_of_the_losses_are_left(setting):
-    _, model, _, _ = setting
-    nothing = passage_batch(lengths=(0, 0))
-    rate(nothing, torch.zeros(0))
-    with torch.no_grad():
-        loss = model(nothing, torch.sum)
-    assert loss.item() == pytest.approx(sum(math.log(1 + sigma**2) for sigma in model.sigma.tolist()))
-
-
 def test_bad_options_and_graphs_are_refused(tiny_bert):
     folder, _ = tiny_bert
-    with pytest.raises(OptionError, match="select must be one of dot, bm25, got 'tfidf'"):
-        ICLI.from_backbone(folder, select="tfidf")
     with pytest.raises(OptionError, match="passages must be at least 1"):
         ICLI.from_backbone(folder, passages=0)
     with pytest.raises(InputError, match=r"no circle_score: build it with GraphBuilder"):

@@ -7,7 +7,7 @@ import torch
 from conftest import pair_inputs, passage_batch
 
 from socialgraph.errors import OptionError
-from socialgraph.nn.idcm import ESM, IDCM
+from socialgraph.nn.idcm import IDCM, order_loss
 from socialgraph.partition import Windows
 
 
@@ -75,45 +75,6 @@ def written_out(model, bert, batch):
     return found
 
 
-def test_kernels_by_hand():
-    esm = ESM(2, kernels=5, conv_width=1)
-    with torch.no_grad():
-        esm.conv.weight.copy_(torch.eye(2).unsqueeze(-1))
-        esm.conv.bias.zero_()
-        esm.score.weight.copy_(torch.tensor([[1.0, 10.0, 100.0, 1000.0, 10000.0]]))
-        esm.score.bias.fill_(0.5)
-    assert esm.mu.tolist() == pytest.approx([1.0, 0.75, 0.25, -0.25, -0.75])
-    assert esm.sigma.tolist() == pytest.approx([1e-3, 0.25, 0.25, 0.25, 0.25])
-    query = torch.tensor([[[2.0, 0.0]]])  # cosines with the chunk's two tokens: 1 and 0.6
-    chunk = torch.tensor([[[5.0, 0.0], [3.0, 4.0], [9.0, 9.0]]])
-    mask = torch.tensor([[True, True, False]])
-    bell = lambda x: math.exp(-(x**2) / 2)  # noqa: E731
-    # distances in sigmas of 1.0 and 0.6 from each mu; the exact kernel sees the first token only
-    kernels = [1.0, bell(1.0) + bell(0.6), bell(3.0) + bell(1.4), bell(5.0) + bell(3.4), bell(7.0) + bell(5.4)]
-    expected = 0.5 + sum(10.0**k * math.log(max(x, 1e-4)) for k, x in enumerate(kernels))
-    score = esm(query, torch.tensor([[True]]), chunk, mask, torch.tensor([0]))
-    assert score.item() == pytest.approx(expected, rel=1e-4)
-    assert ESM(2).mu.tolist() == pytest.approx([mu for mu, _ in KERNELS])
-    assert ESM(2).sigma.tolist() == pytest.approx([sigma for _, sigma in KERNELS])
-
-
-def test_an_exact_match_is_a_word_of_the_query_whatever_follows_it(tiny_bert):
-    """The kernel of exact matches counts words: log K is 0 for one match, log 2 for two, log 1e-4 for none."""
-    batch = chunk_batch(lengths=(40,))
-    query = batch.query_ids[:2]
-    batch.input_ids[[3, 9, 10, 17]] = query[[0, 0, 1, 0]]
-    batch.input_ids[[16, 18]] = batch.input_ids[[2, 4]]  # as in the first chunk, but for what stands around
-    model = IDCM.from_backbone(tiny_bert[0]).eval()
-    with torch.no_grad():
-        model.esm.score.weight.zero_()[0, 0] = 1.0
-        found = model.promise(batch)
-    chunks = [batch.input_ids[i : i + 8].tolist() for i in range(0, 40, 8)]
-    counts = [[chunk.count(word) for word in batch.query_ids.tolist()] for chunk in chunks]
-    assert any(max(one) for one in counts)
-    expected = [sum(math.log(max(count, 1e-4)) for count in one) for one in counts]
-    assert found.tolist() == pytest.approx(expected, abs=1e-3)
-
-
 @pytest.mark.parametrize("exact", ["words", "states"])
 def test_the_cascade_is_what_it_says(tiny_bert, exact):
     folder, bert = tiny_bert
@@ -142,28 +103,99 @@ def test_the_cascade_is_what_it_says(tiny_bert, exact):
         torch.testing.assert_close(model(single), scores[2:3], atol=1e-5, rtol=0)
 
 
-def test_only_the_chosen_chunks_go_through_bert(tiny_bert):
-    model = build(tiny_bert[0], chunks=2)
-    sizes = []
-    model.score.register_forward_hook(lambda _, inputs, __: sizes.append(len(inputs[0])))
-    with torch.no_grad():
-        model(chunk_batch())
-    assert sizes == [2 + 0 + 2 + 1]
-
-
-def test_half_precision_chooses_the_same_chunks(tiny_bert):
-    batch = chunk_batch()
-    model = build(tiny_bert[0], chunks=2)
-    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
-        rough, promise = model(batch), model.promise(batch)
-    with torch.no_grad():
-        assert torch.equal(promise, model.promise(batch))
-        torch.testing.assert_close(rough.float(), model(batch), atol=0.1, rtol=0.1)
-
-
 def test_bad_options_are_refused(tiny_bert):
-    for options in ({"chunks": 0}, {"kernels": 1}, {"conv_width": 0}):
-        with pytest.raises(OptionError, match=f"{next(iter(options))} must be at least"):
-            IDCM.from_backbone(tiny_bert[0], **options)
-    with pytest.raises(OptionError, match="IDCM has the stages passage, document, selection, got 'ranking'"):
+    with pytest.raises(OptionError, match="kernels must be at least 2, got 1"):
+        IDCM.from_backbone(tiny_bert[0], kernels=1)
+    with pytest.raises(OptionError, match="the stage of IDCM must be one of passage, document, selection, got 'rank"):
         IDCM.from_backbone(tiny_bert[0]).enter("ranking")
+
+
+def test_stages_train_on_one_chunk_then_on_all(tiny_bert):
+    folder, bert = tiny_bert
+    batch = chunk_batch()
+    model = IDCM.from_backbone(folder, chunks=3, dropout=0.0).train()
+    assert model.stage == "selection"
+    with torch.no_grad():
+        model.weights.copy_(torch.tensor([1.0, 0.5, 0.25]))
+        large = [one for _, one, _ in written_out(model, bert, batch)]
+    seen = []
+
+    def objective(scores):
+        seen.append(scores.detach())
+        return scores.sum()
+
+    model.enter("passage")
+    model(batch, objective).backward()
+    untouched = {name for name, parameter in model.named_parameters() if parameter.grad is None}
+    assert untouched == {name for name, _ in model.named_parameters() if name.startswith(("esm.", "weights"))}
+    batch.circle_score = torch.arange(15.0) % 7  # best: chunk 6 of the first, 1 of the third, 0 of the last document
+    assert batch.leader_index.numel() == 15
+    model(batch, objective)
+    model.enter("document")
+    model.zero_grad()
+    model(batch, objective).backward()
+    untouched = {name for name, parameter in model.named_parameters() if parameter.grad is None}
+    assert untouched == {name for name, _ in model.named_parameters() if name.startswith("esm.")}
+    scores = lambda c: [one[number] if one else 0.0 for one, number in zip(large, c, strict=True)]  # noqa: E731
+    weighted = [sum(w * s for w, s in zip((1, 0.5, 0.25), sorted(one)[::-1], strict=False)) for one in large]
+    torch.testing.assert_close(seen[0], torch.tensor(scores((0, 0, 0, 0))), atol=1e-5, rtol=0)
+    torch.testing.assert_close(seen[1], torch.tensor(scores((6, 0, 4, 0))), atol=1e-5, rtol=0)
+    torch.testing.assert_close(seen[2], torch.tensor(weighted), atol=1e-5, rtol=0)
+
+
+def plain_order_loss(score, target, document, amount):
+    """NDCG-Loss2 in plain loops, one document after the other."""
+    losses = []
+    for number in range(max(document) + 1):
+        mine = [c for c in range(len(score)) if document[c] == number]
+        if len(mine) <= amount:
+            continue
+        by_target = sorted(mine, key=lambda c: -target[c])
+        by_score = sorted(mine, key=lambda c: -score[c])
+        gain = {c: max(amount - by_target.index(c), 0) for c in mine}
+        ideal = sum((2 ** (amount - r) - 1) / math.log2(2 + r) for r in range(amount))
+        losses.append(0.0)
+        for i in mine:
+            for j in mine:
+                if gain[i] > gain[j]:
+                    apart = abs(by_score.index(i) - by_score.index(j))
+                    delta = abs(1 / math.log2(1 + apart) - 1 / math.log2(2 + apart))
+                    weight = delta * abs((2 ** gain[i] - 1) / ideal - (2 ** gain[j] - 1) / ideal)
+                    losses[-1] -= weight * math.log2(1 / (1 + math.exp(-(score[i] - score[j]))))
+    return sum(losses) / max(len(losses), 1)
+
+
+@pytest.mark.parametrize("amount", [1, 2, 4])
+def test_order_loss_is_ndcg_loss_2(amount):
+    generator = torch.Generator().manual_seed(amount)
+    document = torch.tensor([0] * 7 + [2] * 3 + [3] * 5 + [4])
+    score, target = (torch.randn(len(document), generator=generator) for _ in range(2))
+    expected = plain_order_loss(score.tolist(), target.tolist(), document.tolist(), amount)
+    assert expected > 0
+    assert order_loss(score, target, document, amount).item() == pytest.approx(expected, rel=1e-5)
+    exact = score.double().requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: order_loss(x, target, document, amount), exact)
+
+
+def test_the_selection_stage_moves_the_small_model_alone_and_hears_no_dropout(tiny_bert):
+    batch = chunk_batch()
+    model = build(tiny_bert[0], chunks=2, dropout=0.5).train()
+    before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+    with torch.no_grad():
+        expected = plain_order_loss(
+            model.promise(batch).tolist(),
+            model.eval().judge(batch).tolist(),
+            batch.batch[batch.leader_index].tolist(),
+            2,
+        )
+    optimizer = torch.optim.AdamW(model.train().parameters(), lr=1e-3, weight_decay=0.1)
+    for _ in range(2):
+        loss = model(batch, lambda scores: pytest.fail("the judgements are not asked"))
+        optimizer.zero_grad()
+        loss.backward()
+        assert loss.item() == pytest.approx(expected, rel=1e-4)  # the same loss twice: BERT is heard without dropout
+    optimizer.step()
+    assert model.training
+    assert all(module.training for module in model.modules())
+    moved = {name for name, parameter in model.named_parameters() if not torch.equal(parameter, before[name])}
+    assert moved == {name for name in before if name.startswith("esm.")}

@@ -9,7 +9,7 @@ from torch_geometric.nn import GATConv, SoftmaxAggregation
 
 from socialgraph import Ranker
 from socialgraph.errors import CheckpointError, OptionError
-from socialgraph.nn import PARADE, Socialformer
+from socialgraph.nn import Socialformer
 from socialgraph.nn.sequences import circle_sequences
 
 TEXTS = ["w1 w2 w3 w9. " * 9, "w4 w5", "w1 w1 w7 w8 " * 20]
@@ -60,29 +60,6 @@ def test_a_convolution_takes_the_place_of_the_inter_circle_transformer(tiny_bert
                     torch.testing.assert_close(high[first:last], expected, atol=1e-5, rtol=1e-4)
             weight = one.update.weight
             torch.testing.assert_close(updated, torch.cat([low, high], -1) @ weight.T, atol=1e-5, rtol=1e-4)
-
-
-def test_before_training_it_is_bert_on_each_circle(tiny_bert):
-    torch.manual_seed(3)
-    plain = Socialformer.from_backbone(tiny_bert[0], inter_circle=False).eval()
-    model = Socialformer.from_backbone(tiny_bert[0], inter=LeaderGAT()).eval()
-    model.score.load_state_dict(plain.score.state_dict())
-    with torch.no_grad():
-        torch.testing.assert_close(model(document_batch()), plain(document_batch()))
-
-
-@pytest.mark.parametrize("kind", [Socialformer, PARADE])
-def test_a_module_or_an_aggregation_pools(tiny_bert, kind):
-    batch = document_batch()
-    found = {}
-    for readout in ("mean", Mean(), "softmax", SoftmaxAggregation()):
-        torch.manual_seed(3)
-        model = kind.from_backbone(tiny_bert[0], readout=readout).eval()
-        with torch.no_grad():
-            found[readout if isinstance(readout, str) else type(readout).__name__] = model(batch)
-    torch.testing.assert_close(found["Mean"], found["mean"])
-    torch.testing.assert_close(found["SoftmaxAggregation"], found["softmax"])
-    assert not torch.allclose(found["mean"], found["softmax"])
 
 
 def test_it_is_saved_with_its_options_and_loaded_with_its_class(tiny_bert, tmp_path):

@@ -12,7 +12,6 @@ from socialgraph.data.graph import connect, document_graph, weigh
 from socialgraph.edges.draws import draw_key
 from socialgraph.edges.sparse import BigBirdEdges, LongformerEdges, QDSEdges, SparseEdges
 from socialgraph.errors import InputError, OptionError
-from socialgraph.nn.masked_attention import masked_attention
 from socialgraph.nn.sparse_transformer import SparseTransformer
 
 CLS, SEP = 2, 3
@@ -107,18 +106,6 @@ def test_a_sliding_window_equals_transformers_longformer(tiny_bert, case):
         torch.testing.assert_close(model(batch), model.score(torch.stack(states))[:, 0], atol=2e-5, rtol=1e-5)
 
 
-def test_a_window_over_the_whole_document_is_bert(tiny_bert):
-    folder, bert = tiny_bert
-    model = SparseTransformer.from_backbone(folder).eval()
-    batch = joint_batch(LongformerEdges(window=200))
-    with torch.no_grad():
-        cls = [
-            bert(graph.input_ids[None], token_type_ids=graph.segment[None]).last_hidden_state[0, 0]
-            for graph in batch.to_data_list()
-        ]
-        torch.testing.assert_close(model.documents(batch), torch.stack(cls), atol=1e-5, rtol=1e-5)
-
-
 @pytest.mark.parametrize("own_global", [False, True])
 def test_dense_equals_edges_with_gradients(tiny_bert, own_global):
     make = partial(SparseTransformer.from_backbone, tiny_bert[0], own_global=own_global)
@@ -129,10 +116,8 @@ def test_dense_equals_edges_with_gradients(tiny_bert, own_global):
 def test_bad_options_are_refused(tiny_bert):
     folder, _ = tiny_bert
     batch = joint_batch(LongformerEdges(16))
-    with pytest.raises(OptionError, match="attention must be one of edges, dense, flex, or None, got 'padded'"):
+    with pytest.raises(OptionError, match="attention must be one of edges, dense, flex, None, got 'padded'"):
         SparseTransformer.from_backbone(folder, attention="padded")
-    with pytest.raises(OptionError, match="no attention along edges is called 'padded'"):
-        masked_attention(batch.edge_index, batch.ptr, "padded")
     with pytest.raises(InputError, match="this BERT reads 96"):
         SparseTransformer.from_backbone(folder)(joint_batch(LongformerEdges(16), lengths=(200, 20)))
     del batch["hub_mask"]

@@ -15,7 +15,7 @@ from socialgraph.data import Document, GraphBuilder, TermStatistics, Tokens
 from socialgraph.edges import SocialEdges, StaticCentrality, StaticDistance
 from socialgraph.edges.sparse import BigBirdEdges, LongformerEdges
 from socialgraph.nn import Socialformer
-from socialgraph.nn.colbert import ColBERT
+from socialgraph.nn.late_interaction import ColBERT
 from socialgraph.nn.sparse_transformer import SparseTransformer
 from socialgraph.partition import NodeCircles, Windows
 from socialgraph.ranking import rerank
