@@ -27,8 +27,7 @@ from socialgraph.edges import EdgeSampler, Pattern, SocialEdges
 from socialgraph.errors import InputError, OptionError, shown
 from socialgraph.inspect.leave_one_out import scores_without
 from socialgraph.inspect.networkx import node_weights
-from socialgraph.inspect.page import page_of
-from socialgraph.inspect.report import View
+from socialgraph.inspect.report import View, page_of
 from socialgraph.partition import Blocks, Partition, Windows
 from socialgraph.partition.resolver import with_k
 from socialgraph.recipes.build import build

@@ -23,51 +23,59 @@ SOURCES = 256
 #: numbers that a block of rows may take at once
 CELLS = 1 << 22
 
+#: what each number of :func:`describe` means, with its unit
+MEANINGS = {
+    "nodes": "word pieces of the document that are read",
+    "edges": "friendships: pairs of word pieces that know each other",
+    "density": "friendships by pairs of word pieces, from 0 to 1",
+    "degree_mean": "friends of a word piece, on average",
+    "degree_sd": "friends of a word piece: standard deviation",
+    "degree_max": "friends of the word piece that has most of them",
+    "clustering": "share of the pairs of a word piece's friends that are friends, on average, from 0 to 1",
+    "path_length": "hops on the shortest path from one word piece to another, on average",
+    "unreachable": "share of pairs that no path joins, from 0 to 1",
+    "random_path_length": "path length of a random network of the same density, in hops",
+    "small_world": "clustering by that of a random network, over path length by its path length; small worlds exceed 1",
+    "circles": "friend circles, passages not counted",
+    "circle_size_mean": "word pieces of a friend circle, on average",
+    "nodes_kept": "share of the word pieces that are in a friend circle, from 0 to 1",
+    "edges_kept": "share of the friendships with both ends in one friend circle, from 0 to 1",
+    "overlap": "friend circles of a word piece that is in any, on average",
+    "reach_mean": "part of the document that ends with a circle's last member, on average, from 0 to 1",
+    "reach_max": "part of the document that ends with the last member of all circles, from 0 to 1",
+    "leaders_spread": "standard deviation of the leaders' places, in parts of the document; 0.29 if they stand evenly",
+    "query_matches": "word pieces of the document that are word pieces of the query, stop words too",
+    "query_kept": "share of the query's word pieces in the document that are in a friend circle, from 0 to 1",
+    "query_by_circle": "share of the query's word pieces in the document that one friend circle holds, on average",
+    "hops_to_query": "hops from a word piece to the nearest one of the query, on average",
+    "heard_query": "share of the query's word pieces that a word piece has heard of after one block, on average",
+    "readout": "share of word pieces that reach the score: those in any circle or passage, from 0 to 1",
+    "friends_met": "share of its expected friends that a word piece meets in a friend circle, on average, from 0 to 1",
+}
+
 
 def describe(graph: DocumentGraph, edges: SocialEdges | None = None) -> dict[str, float]:
-    r"""Return the statistics of one document's social graph, by name. What is not defined is NaN.
+    r"""Return the statistics of one document's social graph, by the names of :data:`MEANINGS`, which explains each.
 
-    The network (l nodes, edges without direction):
+    What is not defined is NaN. Of the network (l nodes, edges without direction):
 
-    * ``nodes``, ``edges``, ``density``: edges by pairs; ``degree_mean``, ``degree_sd`` (of the population) and
-      ``degree_max``.
-    * ``clustering`` C: mean over nodes of the share of pairs of their friends that are friends, 0 for a node with
-      fewer than two (Watts and Strogatz, "Collective dynamics of 'small-world' networks", Nature, 1998). Exact.
-    * ``path_length`` L: mean number of hops on the shortest path from one node to another, and ``unreachable``: share
-      of the pairs that no path joins, which L leaves out. Paths begin at every node; of a document of more than
+    * ``clustering`` C is the mean over nodes, 0 for a node with fewer than two friends (Watts and Strogatz, "Collective
+      dynamics of 'small-world' networks", Nature, 1998). Exact.
+    * ``path_length`` L leaves out the pairs that no path joins. Paths begin at every node; of a document of more than
       256 nodes at 256 of them, drawn without repetition and with a fixed seed.
     * ``small_world`` sigma = (C / C_rand) / (L / L_rand) (Humphries and Gurney, "Network 'small-world-ness'", PLoS ONE,
       2008): C_rand is the density, which is what to expect where every pair is an edge with that probability, and
       L_rand, ``random_path_length``, is measured on one such graph, drawn with a fixed seed.
 
-    The circles (friend circles; passages are not counted here):
+    Of the query's words in the document: after one block of :class:`~socialgraph.nn.Socialformer` a node has heard of
+    those that share a circle or passage with it, and the leader of a friend circle of all that are in any
+    (``heard_query``). After two blocks every circle has heard of all.
 
-    * ``circles``, ``circle_size_mean``.
-    * ``nodes_kept``, ``edges_kept``: share of nodes in a circle, and of edges with both ends in one circle.
-    * ``overlap``: circles of a node that is in one, on average.
-    * ``reach_mean``, ``reach_max``: the part of the document that ends with a circle's last member.
-    * ``leaders_spread``: deviation of the leaders' places, in parts of the document; 0.29 if they stand evenly.
+    Given ``edges``, ``friends_met`` is, on average over the nodes that expect somebody,
 
-    The query's words, the nodes that are one of its tokens (NaN where there is none):
+    .. math:: \frac{\sum_{j \in circles(i)} \min(1, P_{ij} / \mu)}{\sum_{j \ne i} P_{ij} / \mu}
 
-    * ``query_matches``: how many there are; ``query_kept``: share of them in a friend circle (compare ``nodes_kept``);
-      ``query_by_circle``: share of them in one friend circle, on average.
-    * ``hops_to_query``: mean number of hops along edges from a node to the nearest of them, where there is a path.
-    * ``heard_query``: share of them that a node has heard of after one block of
-      :class:`~socialgraph.nn.Socialformer`, on average over all nodes: those that share a circle or passage with it,
-      and for the leader of a friend circle all that are in any. (After two blocks every circle has heard of all.)
-
-    What the readout reads, after any number of blocks:
-
-    * ``readout``: share of nodes in any circle or passage.
-
-    Given ``edges``:
-
-    * ``friends_met``: share of a node's expected friends that it meets in a friend circle, on average over nodes,
-
-      .. math:: \frac{1}{l} \sum_i \frac{\sum_{j \in circles(i)} \min(1, P_{ij} / \mu)}{\sum_{j \ne i} P_{ij} / \mu}
-
-      whatever was drawn. (Nodes that expect nobody are left out. Where P / mu exceeds 1 the share is a bit low.)
+    whatever was drawn. (Where P / mu exceeds 1 the share is a bit low.)
 
     Args:
         graph: one pair; of a batch, take ``batch[i]``. Built with ``GraphBuilder(..., keep_edges=True)``.

@@ -135,19 +135,9 @@ def to_gexf(
     words: Sequence[str] | None = None,
     edges: SocialEdges | None = None,
 ) -> None:
-    """Write one document's social graph as GEXF, Gephi's own format.
+    """Write the same as GEXF, Gephi's own format, which has no place for attributes of the whole graph.
 
-    The attributes of nodes and edges are those of :func:`to_graphml`; the format has no place for the graph's own.
-
-    Args:
-        graph: see :func:`to_networkx`, as the rest.
-        path: of the file.
-        words: word pieces.
-        edges: what drew the graph.
-
-    Raises:
-        InputError: see :func:`to_networkx`.
-        OutputError: the file cannot be written.
+    See :func:`to_graphml` for the arguments and errors.
     """
     with atomic_write(path, "wb") as file:
         nx.write_gexf(_for_xml(to_networkx(graph, words, edges)), file)

@@ -4,26 +4,34 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import json
 import math
+import os
 import re
+import webbrowser
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import Module
 from torch_geometric.data import Data
 
+from socialgraph.data import Document, Tokens
+from socialgraph.data.files import atomic_write
 from socialgraph.data.graph import DocumentGraph
 from socialgraph.edges.social import SocialEdges
 from socialgraph.errors import InputError
-from socialgraph.inspect.describe import describe
-from socialgraph.inspect.meanings import MEANINGS
+from socialgraph.inspect.describe import MEANINGS, describe
 from socialgraph.inspect.names import circle_names, query_nodes, query_pieces
 from socialgraph.inspect.networkx import circle_numbers, circles_of, edges_inside, friendships, node_weights, one_graph
 from socialgraph.inspect.patterns import pattern_shares
+from socialgraph.nn.keyb import KeyB
+from socialgraph.nn.whole_document import WholeDocument
 
 #: the parts of the page's script, in their order
 SCRIPTS = ("data", "view", "circles", "word", "reader")
@@ -207,3 +215,57 @@ def _shown(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+@dataclass(frozen=True)
+class Page:
+    """An HTML page, as :func:`~socialgraph.inspect.report` writes it.
+
+    Attributes:
+        html: all of it.
+    """
+
+    html: str = field(repr=False)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write it to a file and return where that is."""
+        with atomic_write(path) as file:
+            file.write(self.html)
+        return Path(path).resolve()
+
+    def open(self, path: str | os.PathLike[str] = "page.html") -> None:
+        """Write it to a file and open that in the browser."""
+        webbrowser.open(self.save(path).as_uri())
+
+    def _repr_html_(self) -> str:
+        """Return it for a notebook: in a frame of its own, whose script reaches nothing outside of it."""
+        source = html.escape(self.html, quote=True)
+        return f'<iframe srcdoc="{source}" sandbox="allow-scripts" style="width:100%;height:720px;border:0"></iframe>'
+
+
+def page_of(
+    views: Sequence[View], query: str, document: Document, tokens: Tokens, model: Module | None,
+    edges: SocialEdges | None, evidence: tuple[int, int] | None,
+) -> Page:  # fmt: skip
+    """Return the page of a query and a document, with what is read of them.
+
+    Args:
+        views: of the pair, see :func:`~socialgraph.inspect.report`, as the rest.
+        query: its text.
+        document: all of it, however much is read.
+        tokens: what made the word pieces.
+        model: which ranks the pair; None: none does.
+        edges: what drew the graph.
+        evidence: the nodes where the answer stands.
+    """
+    graph = views[0].graph
+    words, asked = tokens.words(graph.input_ids), tokens.words(graph.query_ids)
+    whole = tokens.whole_length(document.full_text), tokens.whole_length(query)
+    return Page(report(views, words, query, edges, asked, evidence, whole, _given(model)))
+
+
+def _given(model: Module | None) -> str | None:
+    """Return what a model reads of a circle: KeyB joins circles, and an encoder of whole documents reads none."""
+    if isinstance(model, KeyB | WholeDocument):
+        return None
+    return "apart" if getattr(model, "segments", 2) == 1 else "together"

@@ -36,8 +36,7 @@ from socialgraph.recipes.compose import compose_recipe
 from socialgraph.recipes.typed import quoted
 
 if TYPE_CHECKING:  # who ranks draws nothing
-    from socialgraph.inspect.page import Page
-    from socialgraph.inspect.report import View
+    from socialgraph.inspect.report import Page, View
 
 #: word pieces of documents in a batch
 BATCH = 16_384
@@ -438,7 +437,7 @@ class Ranker:
             InputError: a query without word pieces.
             OptionError: no such partition, or the ranker has no edges to gather its circles from.
         """
-        from socialgraph.inspect.page import page_of
+        from socialgraph.inspect.report import page_of
 
         graphs = {circles_name(self.parts.circles): self.graph(query, text)}
         if beside is not None:

@@ -11,12 +11,10 @@ import torch
 from tales import random_texts, write_collection
 
 from socialgraph import Ranker
-from socialgraph.cli import main, parser
+from socialgraph.cli import main
 from socialgraph.data import load_folder
-from socialgraph.inspect.command import partition
 from socialgraph.inspect.leave_one_out import scores_without
 from socialgraph.nn import PARADE, Socialformer
-from socialgraph.recipes.compose import compose_recipe
 
 QUERY = "w7 w30"
 #: whose page ``socialgraph inspect`` draws, unless told otherwise
@@ -41,19 +39,6 @@ def page(path="report.html") -> dict:
 
 def run(*arguments: str) -> None:
     main(["inspect", "--query", QUERY, "--collection", "collection", *arguments])
-
-
-def test_the_defaults_are_those_of_a_recipe():
-    options, recipe = parser().parse_args(["inspect", "--query", "q", "--document", "d"]), compose_recipe(RECIPE)
-    wanted = {
-        "length": recipe["document_length"], "k": recipe["circles"]["k"], "window": recipe["passages"]["size"],
-        "seed": recipe["seed"], "sparsity": None, "backbone": None,
-    }  # fmt: skip
-    assert {name: getattr(options, name) for name in wanted} == wanted
-    assert partition(options.partition, options.k).__class__.__name__ == recipe["circles"]["_target_"].split(".")[-1]
-    words = " ".join(next(one for one in parser()._actions if one.choices).choices["inspect"].format_help().split())
-    for told in (recipe["model"]["backbone"], recipe["edges"]["sparsity"], recipe["document_length"]):
-        assert re.search(rf"\(default: [^)]*\b{told}\)", words)
 
 
 def test_a_document_with_a_model(world, capsys):
@@ -96,11 +81,6 @@ def test_a_file_and_a_partition_of_ones_own(world, tmp_path, capsys):
     assert sys.path == before  # the folder is looked through for this class alone
 
 
-def test_sentences_cut_the_text_and_have_no_pattern(world):
-    run("--file", "mine.txt", "--backbone", world, "--partition", "sentences")
-    assert page()["edges"]["shares"] == {}
-
-
 def test_two_partitions_and_a_pattern_of_ones_own(world, tmp_path):
     (tmp_path / "my_patterns.py").write_text(
         "from socialgraph.edges import Centrality\n\n\n"
@@ -116,11 +96,6 @@ def test_two_partitions_and_a_pattern_of_ones_own(world, tmp_path):
         assert len(names) == len(set(names)) == 3
     members = [node for circle in found["views"][1]["circles"] if not circle["passage"] for node in circle["members"]]
     assert len(members) == len(set(members))  # node-level circles share none
-
-
-def test_blocks_stand_beside_circles_with_their_friends(world):
-    run("--document", "d1", "--backbone", world, "--partition", "sentences,edge", "-k", "2")
-    assert set(page()["edges"]["shares"]) > {"static_distance"}
 
 
 def test_the_page_marks_the_evidence_of_a_query_of_the_collection(world, tmp_path):
@@ -142,21 +117,12 @@ def test_the_page_marks_the_evidence_of_a_query_of_the_collection(world, tmp_pat
         (["--document", "d1", "--collection", "nowhere"], "nowhere: no such folder"),
         (["--document", "d1", "--partition", "egde"], "no partition is called 'egde'"),
         (["--document", "d1", "--partition", "no_such.Mine"], "--partition no_such.Mine: No module named"),
-        (["--document", "d1", "--partition", "json.loads"], "loads is no subclass of socialgraph.partition.Partition"),
-        (["--document", "d1", "-k", "0"], "k, the number of circles, must be at least 1"),
-        (["--document", "d1", "--sparsity", "2"], "sparsity must lie between 0 and 1"),
-        (["--document", "d1", "--model", "nowhere/at/all"], "nowhere/at/all"),
         (["--document", "d1", "--model", "model", "--model-class", "Nobody"], "socialgraph.nn has no model 'Nobody'"),
         (["--document", "d1", "--model", "model"], "model: not a saved Socialformer"),
         (["--file", "latin1.txt"], "latin1.txt: not UTF-8 text"),
-        (["--file", "nothing.txt"], "nothing.txt: No such file"),
-        (["--document", "d1", "--output", "mine.txt/page.html"], "mine.txt"),
         (["--document", "d1", "--output", "collection"], "collection is a folder: give the path of a file in it"),
         (["--document", "d1", "--partition", "edge,node,metis"], "--partition takes one partition or two different"),
-        (["--document", "d1", "--partition", "edge,edge"], "--partition takes one partition or two different ones"),
-        (["--document", "d1", "--edges", "socail"], "socail"),
         (["--document", "d1", "--edges", "json.loads"], "loads is no subclass of socialgraph.edges.Pattern or"),
-        (["--document", "d1", "--edges", "no_such.Mine"], "--edges no_such.Mine: No module named"),
     ],
 )
 def test_mistakes_take_one_line(world, tmp_path, monkeypatch, arguments, message):

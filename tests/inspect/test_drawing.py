@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 from artists import find, no_warnings, one, render, texts
 
-from socialgraph.data import document_graph
 from socialgraph.errors import InputError
 from socialgraph.inspect import draw
 
@@ -44,16 +42,6 @@ def test_the_matrix_holds_every_edge_and_those_inside_a_circle_in_its_colour(bat
     inside = {(i, j) for i, j in graph.edge_index.T.tolist() if {i, j} <= members}
     assert {(int(x), int(y)) for x, y in one(figure, "edges 0").get_xydata()} == inside
     assert inside
-
-
-@pytest.mark.parametrize("place", [1, 2, 3])
-def test_a_small_graph_is_drawn_too(batch, place):
-    render(draw(batch[place], ["w"] * batch[place].num_nodes))
-
-
-def test_a_graph_without_circles_and_edges_is_drawn_too():
-    graph = document_graph(torch.arange(5), torch.tensor([1]), 0, "q", "d")
-    assert "Document d, query q" in texts(draw(graph))
 
 
 def test_words_title_and_ids_are_drawn_as_they_are(batch):

@@ -1,6 +1,5 @@
 """Names of circles tell them apart, in words; the query's words are whole words."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,15 +30,6 @@ def test_a_word_that_all_circles_hold_names_none_of_them_first():
     assert "symlinks" in names[2].split(", ")[0]
 
 
-def test_a_circle_without_a_word_has_its_number():
-    assert circle_names(TEXT, [[0, 3, 7], [7], []]) == ["circle 0", "circle 1", "circle 2"]
-
-
-def test_one_of_singular_and_plural_is_enough_and_words_come_before_numbers():
-    (name,) = circle_names(["link", "links", "1999", "dog"], [[0, 1, 2, 3]])
-    assert name == "link, dog, 1999"
-
-
 @given(st.lists(st.lists(st.sampled_from(range(len(TEXT))), max_size=8), max_size=9))
 def test_names_differ_and_are_made_of_telling_whole_words(circles):
     names = circle_names(TEXT, [sorted(set(circle)) for circle in circles])
@@ -49,9 +39,3 @@ def test_names_differ_and_are_made_of_telling_whole_words(circles):
         if name != f"circle {number}":
             assert set(name.split(", ")) <= words - STOP_WORDS - {",", "`", "s"}
             assert len(name.split(", ")) <= 3
-
-
-@pytest.mark.parametrize("word", ["<b>", "\u202eevil", "x" * 500, "it's"])
-def test_hostile_words_are_short_or_left_out(word):
-    (name,) = circle_names([word], [[0]])
-    assert name == "circle 0" if len(word) < 500 else len(name) == 20

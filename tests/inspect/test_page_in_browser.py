@@ -7,8 +7,7 @@ import copy
 import pytest
 from pages import one
 
-from socialgraph.inspect.page import Page
-from socialgraph.inspect.report import View, report
+from socialgraph.inspect.report import Page, View, report
 
 WORDS = ("the", "sym", "##link", "##s", "of", "Ünder", "shut", "##il", ".", "copy") * 7
 
@@ -58,16 +57,6 @@ def test_search_marks_words_across_their_pieces_and_goes_from_place_to_place(loa
     assert (nodes(tab, ".piece.found"), tab.locator("#hits").text_content()) == ([], "")
 
 
-def test_search_scrolls_to_the_first_place(load):
-    graph, edges = one(2048, sparsity=0.99, passages=128)
-    tab = load(report(graph, ["word"] * 1900 + ["needle"] + ["word"] * 147, "q", edges))
-    found = tab.locator('.piece[data-node="1900"]')
-    assert found.bounding_box()["y"] > 800
-    tab.fill("#search", "needle")
-    seen = "() => { const at = document.querySelector('.now').getBoundingClientRect().top; return 0 < at && at < 780; }"
-    tab.wait_for_function(seen)
-
-
 def test_what_bert_reads_of_a_circle(load):
     graph = one()[0]
     whole = (300, 9)
@@ -95,26 +84,6 @@ def test_what_bert_reads_of_a_circle(load):
     assert "70 of its 300 word pieces are read" in tab.locator(".text .cut").text_content()
 
 
-@pytest.mark.parametrize("given", ["apart", None])
-def test_models_that_read_otherwise_are_shown_so(load, given):
-    tab = load(page(given=given))
-    assert tab.locator(".given").count() == (0 if given is None else tab.locator(".circle").count())
-    if given:
-        tab.locator(".given summary").first.click()
-        assert "[CLS] copy" not in tab.locator(".sequence").text_content().replace("[CLS] copy . ", "")
-        assert "The query is read apart" in tab.locator(".given .note").text_content()
-
-
-def test_the_evidence_is_marked_where_it_is_known(load):
-    tab = load(page(evidence=(20, 30)))
-    assert nodes(tab, ".piece.answer") == list(range(20, 30))
-    assert tab.locator("#key-answer").is_visible()
-    tab = load(page())
-    assert not tab.locator("#key-answer").is_visible()
-    tab = load(page(evidence=(90, 99), whole=(300, 3)))
-    assert "the evidence begins at word piece 90, which is not read" in tab.locator("#facts").text_content()
-
-
 def test_two_partitions_stand_side_by_side(load):
     text, members = two()
     tab = load(text)
@@ -133,25 +102,6 @@ def test_two_partitions_stand_side_by_side(load):
     above, beneath = (texts.nth(i).bounding_box() for i in (0, 1))
     assert above["y"] + above["height"] <= beneath["y"]
     assert tab.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-
-
-def test_on_a_phone_the_text_is_near_and_the_circles_do_not_scroll_inside(load):
-    tab = load(page(), viewport={"width": 390, "height": 844})
-    assert tab.locator(".text").bounding_box()["y"] < 844 / 2
-    tab.locator(".list > summary").click()
-    assert tab.locator(".friends .circle").last.is_visible()
-    inside = "all => all.filter(one => /auto|scroll/.test(getComputedStyle(one).overflowY)).length"
-    assert tab.locator(".circles, .circles .list, .friends").evaluate_all(inside) == 0
-    tab.fill("#search", "copy")
-    assert tab.locator("#bar").bounding_box()["y"] == 0  # it stays in sight
-
-
-def test_a_number_tells_what_it_means(load):
-    tab = load(page())
-    row = tab.locator(".fact", has_text="clustering").first
-    assert "pairs of a word piece's friends" in row.locator("summary").get_attribute("title")
-    row.locator("summary").click()
-    assert row.locator(".note").is_visible()
 
 
 def test_in_a_notebook_the_search_works_inside_its_frame(chromium, tmp_path):

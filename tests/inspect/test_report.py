@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import json
 import re
 from html.parser import HTMLParser
@@ -16,9 +17,9 @@ from conftest import document_batch
 from pages import HOSTILE, TIES, friends_of, one
 
 from socialgraph.edges import SocialEdges, StaticCentrality
-from socialgraph.errors import InputError
+from socialgraph.errors import InputError, OutputError
 from socialgraph.inspect.patterns import pattern_shares
-from socialgraph.inspect.report import View, embedded_json, page, report
+from socialgraph.inspect.report import Page, View, embedded_json, page, report
 
 
 class Elements(HTMLParser):
@@ -134,15 +135,6 @@ def test_shares_are_the_parts_of_the_weighted_mean():
     assert nobody["static_centrality"].max() == 0
 
 
-def test_weights_above_one_keep_their_size():
-    graph = one()[0]
-    graph.edge_weight = graph.edge_weight * 100
-    edges = embedded(report(graph, ["a"] * 70))["edges"]
-    most = np.frombuffer(base64.b64decode(edges["weight"]), "<u2").max() * edges["step"]
-    assert most == pytest.approx(float(graph.edge_weight.max()), rel=1e-4)
-    assert edges["shares"] == {}
-
-
 def test_what_cannot_be_shown_is_said():
     batch = document_batch()
     with pytest.raises(InputError, match=r"take batch\[i\]"):
@@ -166,3 +158,26 @@ def test_the_code_in_the_docs_runs(tmp_path, monkeypatch):
     model.forward = lambda graph: torch.ones(graph.num_graphs)
     exec(code, {"graph": graph, "edges": edges, "words": ["a"] * 70, "query": "a query", "model": model})
     assert embedded(Path("report.html").read_text(encoding="utf-8"))["views"][0]["score"] == 1.0
+
+
+FRAMED = """<!DOCTYPE html><script>parent.document.title = "mine"</script>"></iframe><img src=x onerror='alert(1)'>"""
+
+
+def test_it_is_saved_as_it_is(tmp_path):
+    path = Page(FRAMED).save(tmp_path / "a" / "page.html")
+    assert path.read_text("utf-8") == FRAMED
+
+
+def test_a_folder_is_no_file_to_save_it_to(tmp_path):
+    with pytest.raises(OutputError, match="is a folder: give the path of a file in it") as refused:
+        Page(FRAMED).save(tmp_path)
+    assert "\n" not in str(refused.value)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_notebook_shows_it_in_a_frame_of_its_own():
+    shown = Page(FRAMED)._repr_html_()
+    frame = re.fullmatch(r'<iframe srcdoc="([^"<>]*)" sandbox="allow-scripts" style="[^"<>]*"></iframe>', shown)
+    assert frame, shown
+    assert html.unescape(frame[1]) == FRAMED
+    assert "allow-same-origin" not in shown

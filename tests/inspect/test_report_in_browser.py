@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
-import torch
 from pages import TIES, circles_of, friends_of, one, piece
 
 from socialgraph.inspect.patterns import pattern_shares
-from socialgraph.inspect.report import View, report
-from socialgraph.partition import EdgeCircles, NodeCircles
+from socialgraph.inspect.report import report
+from socialgraph.partition import EdgeCircles
 
 
 def lines(tab) -> list[int]:
@@ -58,22 +57,6 @@ def test_hovering_a_word_shows_its_friends(load):
             both = [number for number in circles_of(graph, node) if number in circles_of(graph, friend)]
             assert met == "".join(map(str, both))
         tab.keyboard.press("Escape")
-
-
-def test_a_pattern_weighs_friends_by_its_part(load):
-    graph, edges = one()
-    tab = load(report(graph, ["a"] * 70, "", edges))
-    tab.select_option("#shade", "pattern:static_distance")
-    assert tab.locator(".piece.shaded").count() > 30
-    piece(tab, 33).hover()
-    friends = friends_of(graph, 33)
-    ends = torch.tensor([[33] * len(friends), list(friends)])
-    share = dict(zip(friends, pattern_shares(graph, edges, ends)["static_distance"].tolist(), strict=True))
-    for friend, cells in listed(tab).items():
-        assert float(cells[2]) == pytest.approx(friends[friend] * share[friend], abs=3e-3)
-    tab.select_option("#shade", "weight:tfidf")
-    much = piece(tab, int(graph.tfidf.argmax())).evaluate("one => one.style.getPropertyValue('--much')")
-    assert float(much) == 1.0
 
 
 def test_toggling_a_circle_takes_its_line_away(load):
@@ -136,56 +119,3 @@ def test_the_keyboard_reaches_everything(load):
     assert current(tab) == [6]
     tab.keyboard.press("Escape")
     assert current(tab) == []
-
-
-def test_scores_stand_beside_the_circles(load):
-    graph, edges = one()
-    passages = int(graph.passage_mask.sum())
-    without = torch.tensor([1.0 + (circle - 3) / 8 for circle in range(graph.num_circles)])
-    without[3] = 1.0 - 1e-5
-    tab = load(report(View(graph, "", 1.0, without), ["a"] * 70, "", edges))
-    rows = [*tab.locator(".passage-list .circle").all(), *tab.locator(".friends > .circle").all()]  # as in the graph
-    assert len(rows) == graph.num_circles
-    for circle, row in enumerate(rows):
-        assert int(row.get_attribute("data-circle")) == (circle if circle < passages else circle - passages)
-        after, change = row.locator(".delta").text_content().replace("−", "-").split()
-        assert float(after) == pytest.approx(float(without[circle]), abs=6e-4)
-        assert float(change) == pytest.approx(float(without[circle]) - 1.0, abs=6e-4)
-        side = "" if circle == 3 else " down" if circle < 3 else " up"  # of 3 no change is seen
-        assert row.locator(".delta").get_attribute("class") == f"delta{side}"
-        assert change[0] == {"": "0", " down": "-", " up": "+"}[side]
-    tab = load(report(graph, ["a"] * 70, "", edges))
-    assert tab.locator(".delta").count() == 0
-    assert "--model" in tab.locator(".list > .note").text_content()
-
-
-def test_a_touch_opens_the_word_on_a_phone(load):
-    graph, edges = one()
-    tab = load(report(graph, ["a"] * 70, "", edges), has_touch=True)
-    tab.set_viewport_size({"width": 380, "height": 700})
-    assert not tab.locator("#word").is_visible()
-    piece(tab, 8).tap()
-    assert current(tab) == [8]
-    assert tab.locator("#word").is_visible()
-    tab.locator("#close").tap()
-    assert not tab.locator("#word").is_visible()
-    assert tab.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-
-
-def test_a_long_document_is_light_and_answers_at_once(load):
-    graph, edges = one(2048, NodeCircles(k=16), 0.93, 128)
-    text = report(graph, [f"word{i % 7}" for i in range(2048)], "", edges)
-    assert len(text) < 3e6
-    tab = load(text)
-    assert tab.locator(".text .piece").count() == 2048
-    piece(tab, 1000).hover()
-    assert current(tab) == [1000]
-    assert f"{len(friends_of(graph, 1000))} friends" in tab.locator("#about").text_content()
-
-
-@pytest.mark.parametrize("length", [0, 1, 2])
-def test_short_documents_open(load, length):
-    graph, edges = one(length)
-    tab = load(report(graph, ["a"] * length, "a query", edges))
-    assert tab.locator(".text .piece").count() == length
-    assert "a query" in tab.title()
