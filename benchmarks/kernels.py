@@ -1,7 +1,7 @@
 """Kernels of edges and circles alone, on the CPU or a GPU: `python benchmarks/kernels.py --documents 128`.
 
-Probabilities are given, but for the last two rows. Documents are made up: words in a skewed distribution, tf-idf
-weights, a query of four words. What comes out on a GPU is held against the CPU first. Medians of rounds in turn,
+Probabilities are given, but for the last two rows, which have the weights of nodes. Documents are made up: words in a
+skewed distribution, tf-idf weights, a query of four words. What comes out on a GPU is held against the CPU first. Medians of rounds in turn,
 milliseconds for the whole batch. JSON: benchmarks/results/kernels.json.
 """
 
@@ -40,7 +40,9 @@ def main() -> None:
     edges = SocialEdges([StaticDistance(), StaticCentrality(), DynamicDistance()])
     form = edges.sampled(batch).closed_form
     assert form is not None
-    there, moved = ClosedForm(*(x.to(where) for x in form)), batch.to(where)
+    there = ClosedForm(*(x.to(where) for x in form))
+    batch["dynamic_distance"] = DynamicDistance().weights(batch)
+    moved = batch.clone().to(where)
     for node_level in (False, True):
         found, want = (greedy_circles(one, 16, 128, node_level, True) for one in (there, form))
         assert all(torch.equal(x.cpu(), y) for x, y in zip(found, want, strict=True)), "other circles than on the CPU"
