@@ -35,14 +35,15 @@ def test_a_run_is_found_by_what_it_depends_on(tmp_path):
     assert results.find("a.0", {"seed": 1}) == (None, "changed: seed was 0, is 1")
 
 
-def test_a_run_file_without_its_name_goes(tmp_path):
+def test_a_run_file_without_its_name_is_no_result(tmp_path):
     folder = tmp_path / "test"
     (tmp_path / "dies.py").write_text(DIES)
     done = children.run(tmp_path / "dies.py", folder)
     assert done.returncode == -signal.SIGKILL, done.stderr
     assert [path.name[:11] for path in folder.iterdir()] == [".a.0.run.gz"]
     Results(folder).write("a.0", RANKING, VALUE)
-    assert {path.name for path in folder.iterdir()} == {"a.0.json", "a.0.run.gz"}
+    assert {"a.0.json", "a.0.run.gz"} == {path.name for path in folder.iterdir() if not path.name.startswith(".")}
+    assert Results(folder).ranking("a.0") == RANKING
 
 
 def test_a_file_beside_the_archive_counts_before_the_one_inside(tmp_path):

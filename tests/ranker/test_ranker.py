@@ -131,7 +131,7 @@ MISTAKES = {
     "a query is a string": lambda one, _: one.predict([(5, "w1")]),
     "texts must be a list": lambda one, _: one.rank("w1", 7),
     "a string, or a dict with 'text'": lambda one, _: one.rank("w1", [{"title": "no text"}]),
-    "several are a list or a dict, got NoneType": lambda one, _: one.rank(None, TEXTS),
+    "several are a list or a dict, got 'None'": lambda one, _: one.rank(None, TEXTS),
     "device 'cuda:99' cannot be used here": lambda one, _: one.to("cuda:99"),
     "groups \\(size\\) must be a whole number of at least 1": lambda one, tales: one.fit(tales, groups="2"),
     "learning_rate must be a number from 0 to": lambda one, tales: one.fit(tales, learning_rate="high"),
