@@ -22,6 +22,7 @@ from transformers import (
     Trainer,
     TrainerCallback,
     TrainerControl,
+    TrainerState,
     TrainingArguments,
 )
 
