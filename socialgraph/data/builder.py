@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -20,7 +21,7 @@ from socialgraph.data.statistics import TermStatistics
 from socialgraph.data.tokens import Tokens
 from socialgraph.data.weights import cached_weights
 from socialgraph.edges import Centrality, EdgeSampler, SocialEdges, SocialGraph, SparseEdges, draw_key
-from socialgraph.errors import InputError, OptionError, blaming, is_user_defined
+from socialgraph.errors import InputError, OptionError, blaming, check_whole, is_user_defined
 from socialgraph.partition import Partition
 
 
@@ -43,6 +44,8 @@ class GraphBuilder:
             circles do not, and to gather the same circles without drawing all edges is several times faster. A joint
             graph always has them.
         seed: of the draws. The graph of a pair is a function of the seed and the texts alone.
+        draws: graphs of a pair over which re-ranking takes the mean of the scores; each costs as much as one. The paper
+            has one.
         device: where graphs are built, and where they stay.
         cache: keeps the weights of costly patterns (dynamic centrality); None keeps 1 GiB of them in memory.
         first_stage: query id, document id -> score, for partitions that see the graph, such as
@@ -52,7 +55,8 @@ class GraphBuilder:
 
     Raises:
         OptionError: neither circles nor passages, circles without edges, edges to be kept where there are
-            none, a joint graph without edges or with circles, or two patterns whose weights have one name.
+            none, a joint graph without edges or with circles, two patterns whose weights have one name, or draws below
+            1.
     """
 
     def __init__(
@@ -67,6 +71,7 @@ class GraphBuilder:
         joint: bool = False,
         keep_edges: bool = False,
         seed: int = 0,
+        draws: int = 1,
         device: torch.device | str = "cpu",
         cache: Cache | None = None,
         first_stage: Callable[[str, str], float] | None = None,
@@ -82,6 +87,7 @@ class GraphBuilder:
                 "a graph needs circles, passages or both, and edges where there are circles or keep_edges; a joint one "
                 "needs edges and no circles, passages or relevance"
             )
+        check_whole("draws", draws, 1)
         _refuse_shared_weights(torch.nn.ModuleDict() if edges is None else edges.patterns)
         self.documents = documents
         self.tokens = tokens
@@ -93,6 +99,7 @@ class GraphBuilder:
         self.joint = joint
         self.keep_edges = keep_edges
         self.seed = seed
+        self.draws = draws if edges is not None or relevance is not None else 1  # passages alone are always the same
         self.device = torch.device(device)
         self.cache = Cache() if cache is None else cache
         self.first_stage = first_stage
@@ -101,6 +108,12 @@ class GraphBuilder:
         self.reads_statistics = edges is not None or relevance is not None or self._sees_graph()
         if self.reads_statistics:
             _ = statistics.size  # counted here, once, and not by each worker
+
+    def redrawn(self, number: int) -> GraphBuilder:
+        """Return what builds the same graphs by another draw, the ``number``-th; the 0th is this one's own."""
+        other = copy.copy(self)
+        other.seed, other.draws = self.seed + (number << 32), 1  # no seed that a person would choose
+        return other
 
     def _graph(self, query_id: str, query: str, document_id: str, input_ids: Tensor) -> DocumentGraph:
         query_ids = self.tokens.query(query)

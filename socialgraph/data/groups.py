@@ -110,10 +110,16 @@ class GroupCollator:
 
     Args:
         builder: builds graphs.
+        fresh_draws: whether each epoch draws graphs of its own.
+
+    Attributes:
+        draw: number of the draw, see :meth:`GraphBuilder.redrawn`; who trains sets it.
     """
 
-    def __init__(self, builder: GraphBuilder) -> None:
+    def __init__(self, builder: GraphBuilder, fresh_draws: bool = False) -> None:
         self.builder = builder
+        self.fresh_draws = fresh_draws
+        self.draw = 0
 
     def __call__(self, groups: Sequence[Group]) -> dict[str, Any]:
         """Return ``graph`` (a batch), ``group [B]`` (of each document), ``relevant [B]`` (bool) and ``groups``."""
@@ -122,7 +128,7 @@ class GroupCollator:
         relevant = torch.zeros(len(pairs), dtype=torch.bool)
         relevant[sizes.cumsum(0) - sizes] = True
         return {
-            "graph": self.builder.ahead(pairs),
+            "graph": self.builder.redrawn(self.draw).ahead(pairs),
             "group": torch.repeat_interleave(sizes),
             "relevant": relevant,
             "groups": [tuple(group) for group in groups],  # on the way to a device named tuples lose their names

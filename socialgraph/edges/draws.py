@@ -15,7 +15,7 @@ from torch import Tensor
 
 from socialgraph.kernels import HASH_RANGE
 
-__all__ = ["HASH_RANGE", "draw_key", "finish_hash", "node_hashes", "pair_hash"]
+__all__ = ["HASH_RANGE", "constant_key", "draw_key", "finish_hash", "node_hashes", "pair_hash"]
 
 
 def draw_key(seed: int, query_ids: Tensor, input_ids: Tensor) -> int:
@@ -32,6 +32,21 @@ def draw_key(seed: int, query_ids: Tensor, input_ids: Tensor) -> int:
     for ids in (query_ids, input_ids):
         whole.update(ids.to("cpu", torch.int32).numpy().tobytes())
     return int.from_bytes(whole.digest(), "little") >> 1
+
+
+def constant_key(hash_of_all: Tensor) -> Tensor:
+    """Return keys under which every pair of a document has the same hash: negative, where those of draws are not.
+
+    Such a key holds the sum of two hashes of nodes, found by turning :func:`finish_hash` around.
+
+    Args:
+        hash_of_all: of each document, in [0, HASH_RANGE), ``[B]`` int64.
+    """
+    x = hash_of_all ^ (hash_of_all >> 16)
+    x = (x * pow(0xC2B2AE35, -1, 1 << 32)) & 0xFFFFFFFF
+    x = x ^ (x >> 13) ^ (x >> 26)
+    x = (x * pow(0x85EBCA6B, -1, 1 << 32)) & 0xFFFFFFFF
+    return ~(x ^ (x >> 16))
 
 
 def _shift(x: Tensor, bits: int, out: Tensor | None = None) -> Tensor:
@@ -55,11 +70,12 @@ def node_hashes(key: Tensor, position: Tensor) -> tuple[Tensor, Tensor]:
     """Return two 32-bit numbers for each node: one as the lower, one as the higher end of a pair.
 
     Args:
-        key: the document's key, for each node, ``[N]`` int64.
+        key: the document's key, for each node, ``[N]`` int64; see :func:`constant_key` for negative ones.
         position: the node's place in its document, ``[N]`` int64.
     """
     start = _mix64(key)
-    return _mix64(start + 2 * position).int(), _mix64(start + 2 * position + 1).int()
+    lower, higher = _mix64(start + 2 * position), _mix64(start + 2 * position + 1)
+    return torch.where(key < 0, ~key, lower).int(), torch.where(key < 0, 0, higher).int()
 
 
 def pair_hash(lower: Tensor, higher: Tensor) -> Tensor:

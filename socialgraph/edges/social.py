@@ -13,11 +13,15 @@ from torch_geometric.data import Data
 from socialgraph.contracts import check_probabilities, refuse, total_violation, weight_violation
 from socialgraph.edges.affinity import Affinity
 from socialgraph.edges.edge_sampler import EdgeSampler
+from socialgraph.edges.expected import expected_keys
 from socialgraph.edges.layout import documents
 from socialgraph.edges.mixture import mix
 from socialgraph.edges.pattern import Centrality, Pattern, smooth_product
 from socialgraph.edges.social_graph import SocialGraph
-from socialgraph.errors import OptionError, blaming, is_user_defined
+from socialgraph.errors import OptionError, blaming, check_choice, is_user_defined
+
+#: how edges follow from probabilities
+DRAWS = ("random", "expected")
 
 
 class SocialEdges(EdgeSampler):
@@ -42,9 +46,13 @@ class SocialEdges(EdgeSampler):
             paper gives no values. (The released code used 0.3 static distance, 0.2 static centrality, 0.3
             dynamic distance, 0.2 dynamic centrality.)
         sparsity: share of the pairs that are expected not to be edges, in (0, 1).
+        draw: "random": as the paper. "expected": the pairs of highest P are the edges, as many as sparsity says, and
+            nothing is drawn. This departs from the paper: there an unlikely pair has its chance, too. See
+            :func:`~socialgraph.edges.expected.expected_keys`.
 
     Raises:
-        OptionError: sparsity out of range, no pattern, two of one name, an unknown name or a negative weight.
+        OptionError: sparsity out of range, no pattern, two of one name, an unknown name or a negative weight; or no
+            such draw.
     """
 
     def __init__(
@@ -52,8 +60,10 @@ class SocialEdges(EdgeSampler):
         patterns: Mapping[str, Pattern] | Iterable[Pattern],
         weights: Mapping[str, float] | None = None,
         sparsity: float = 0.93,
+        draw: str = "random",
     ) -> None:
         super().__init__()
+        check_choice("draw", draw, DRAWS)
         patterns = _named(patterns)
         if not patterns:
             raise OptionError("edges need at least one pattern, got none")
@@ -69,6 +79,7 @@ class SocialEdges(EdgeSampler):
         self.patterns = torch.nn.ModuleDict(patterns)
         self.weights = {name: value / sum(share) for name, value in zip(patterns, share, strict=True)}
         self.sparsity = sparsity
+        self.draw = draw
 
     def probabilities(self, graph: Data, check: bool = True) -> Affinity:
         """Return P / mu, not yet clipped at 1, for every document of ``graph``; see :meth:`sampled`."""
@@ -125,14 +136,17 @@ class SocialEdges(EdgeSampler):
         Raises:
             ContractError: a pattern breaks one.
         """
-        return SocialGraph(self.probabilities(graph, check), graph.draw_key, graph)
+        probability, key = self.probabilities(graph, check), graph.draw_key
+        if self.draw == "expected":
+            key = expected_keys(probability, 1.0 - self.sparsity, key)
+        return SocialGraph(probability, key, graph)
 
     def __repr__(self) -> str:
         inside = ", ".join(
             f"{name}={weight!r} * {pattern!r}"
             for (name, weight), pattern in zip(self.weights.items(), self.patterns.values(), strict=True)
         )
-        return f"{type(self).__name__}({inside}, sparsity={self.sparsity})"
+        return f"{type(self).__name__}({inside}, sparsity={self.sparsity}, draw={self.draw!r})"
 
 
 def _named(patterns: Mapping[str, Pattern] | Iterable[Pattern]) -> dict[str, Pattern]:

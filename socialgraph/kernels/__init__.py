@@ -5,8 +5,8 @@ implementations, :mod:`~socialgraph.kernels.cpu` (numba) and :mod:`~socialgraph.
 contract, and what they return is equal to the last bit.
 
 **An edge.** Nodes i < j of a document are joined where hash(i, j) < P(i, j) 2^24. P is a :class:`ClosedForm`; the hash
-is that of :mod:`socialgraph.edges.draws`, a function of the document's key and both places. No node has an edge to
-itself. An edge's weight is min(1, P), float32.
+is that of :mod:`socialgraph.edges.draws`, a function of the document's key and both places; of a negative key all pairs
+have the same. No node has an edge to itself. An edge's weight is min(1, P), float32.
 
 **Circles.** k times: the node of highest degree leads (of equals the lowest place), and the leader and its friends are
 the circle. A node without a friend leads none. Of more than ``max_size`` members those friends stay whose edges have

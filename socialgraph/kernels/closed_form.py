@@ -29,4 +29,4 @@ class ClosedForm(NamedTuple):
     row: Tensor  #: ``[N]`` float64
     u: Tensor  #: ``[S, N]`` float64
     v: Tensor  #: ``[S, N]`` float64
-    key: Tensor  #: of each document, ``[B]`` int64
+    key: Tensor  #: of each document, ``[B]`` int64; negative: see :func:`socialgraph.edges.draws.constant_key`

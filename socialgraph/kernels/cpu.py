@@ -234,6 +234,8 @@ def document_tables(form, d):
             left[s, i], right[s, i] = u[s, first + i], v[s, first + i]
         twice = start + np.uint64(2 * i)
         lower[i], higher[i] = np.uint32(mix_bits(twice)), np.uint32(mix_bits(twice + np.uint64(1)))
+        if key[d] < 0:  # all pairs have the same hash
+            lower[i], higher[i] = np.uint32(~key[d]), np.uint32(0)
     return n, scale[d] * HASH_RANGE, near, row[first : first + n], left, right, lower, higher
 
 
@@ -468,18 +470,27 @@ def draw_all(tables, rows, known, hit):
 
 
 @compiled
-def document_circles(tables, max_size, node_level, by_weight, members, leaders):
+def document_circles(tables, as_whole, max_size, node_level, by_weight, members, leaders):
     """Take circles out of one document: see :func:`socialgraph.kernels.greedy_circles`.
 
     Lazy greedy (Michel Minoux, "Accelerated greedy algorithms for maximizing submodular set functions", 1978): degrees
     only fall, so what was true of a node once bounds its degree for ever, and nodes below the best are not looked at.
+
+    Args:
+        tables: of the document.
+        as_whole: whether all rows are drawn at once.
+        max_size: members of a circle at most.
+        node_level: whether circles share no node.
+        by_weight: whether the strongest friends stay.
+        members: what is returned, ``[k, max_size]``.
+        leaders: what is returned, ``[k]``.
     """
     n, room = tables[0], members.shape[0]
     words = (n + 63) // 64
     known, hit, friends = np.empty(n), np.zeros(64 * words, np.uint8), np.empty(n, np.int64)
     bound, slot = np.full(n, n - 1), np.full(n, -1)  # what no degree exceeds; where a node's row is kept
     gone, taken = np.empty(n, np.int64), 0  # the nodes that circles have taken
-    if n <= WHOLE:
+    if as_whole:
         rows, owner, drawn = np.empty((64 * words, words), np.uint64), np.arange(n), n
         draw_all(tables, rows, known, hit)
         slot = owner
@@ -559,7 +570,8 @@ def some_circles(begin, step, form, max_size, node_level, by_weight, members, le
     for d in range(begin, ptr.size - 1, step):
         if ptr[d + 1] - ptr[d] > 1:
             tables = document_tables(form, d)
-            document_circles(tables, max_size, node_level, by_weight, members[d], leaders[d])
+            as_whole = tables[0] <= WHOLE or form[7][d] < 0  # bounds are those of draws
+            document_circles(tables, as_whole, max_size, node_level, by_weight, members[d], leaders[d])
 
 
 # --- edges --------------------------------------------------------------------------------------------

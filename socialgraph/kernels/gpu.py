@@ -181,14 +181,17 @@ def prepare_kernel(ptr, key, lower, higher, degree, share, WORDS: tl.constexpr, 
     document = tl.program_id(0)
     first = tl.load(ptr + document)
     n = (tl.load(ptr + document + 1) - first).to(tl.int32)
-    start = mix_bits(tl.load(key + document).to(tl.uint64))
+    own = tl.load(key + document)
+    start = mix_bits(own.to(tl.uint64))
     for begin in range(0, n, TILE):
         place = begin + tl.arange(0, TILE)
         inside = place < n
         twice = start + (2 * place).to(tl.uint64)
-        # 32 bits of each hash
-        tl.store(lower + first + place, mix_bits(twice).to(tl.uint32).to(tl.int32, bitcast=True), inside)
-        tl.store(higher + first + place, mix_bits(twice + 1).to(tl.uint32).to(tl.int32, bitcast=True), inside)
+        # 32 bits of each hash; of a negative key those whose sum is the same for all pairs
+        low = tl.where(own < 0, (-1 - own).to(tl.uint64), mix_bits(twice))
+        high = tl.where(own < 0, 0, mix_bits(twice + 1))
+        tl.store(lower + first + place, low.to(tl.uint32).to(tl.int32, bitcast=True), inside)
+        tl.store(higher + first + place, high.to(tl.uint32).to(tl.int32, bitcast=True), inside)
         tl.store(degree + first + place, tl.zeros_like(place), inside)
         for word in tl.static_range(WORDS):
             tl.store(share + (first + place) * WORDS + word, tl.zeros_like(place), inside)

@@ -42,6 +42,7 @@ def train_stages(
     """
     training, log = recipe["training"], list[dict[str, Any]]()
     kept = {name: training[name] for name in ("loss", "head_learning_rate")}
+    kept["fresh_draws"] = bool(training.get("fresh_draws"))
     for stage, part in stages(recipe["stages"], len(groups)):
         place = folder
         if stage is not None:

@@ -8,6 +8,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from statistics import fmean
 from typing import Any
 
 import torch
@@ -49,6 +50,8 @@ def rerank(
 ) -> Run:
     """Score every candidate of every query and return the new run, best document first.
 
+    Where the builder has several draws, a score is the mean over that many graphs of the pair (:class:`GraphBuilder`).
+
     Pairs are sorted by the document's length and batched by a token budget, so that documents of a batch are about as
     long and a batch costs about as much. The scores do not depend on it (up to rounding).
 
@@ -81,6 +84,13 @@ def rerank(
     """
     check_shared_memory(workers)
     check_whole("token_budget (batch_size)", token_budget, 1)
+    if builder.draws > 1:
+        options = (token_budget, bf16, progress, workers)
+        runs = []
+        for number in range(builder.draws):
+            kept = f"{journal}.{number}" if journal is not None and number else journal
+            runs.append(rerank(model, builder.redrawn(number), queries, candidates, *options, kept, distributed))
+        return mean_run(runs)
     candidates = {query_id: scores for query_id, scores in candidates.items() if query_id in queries}
     check_scores(candidates, "re-ranking")
     asked = _with_word_pieces(builder, {query_id: queries[query_id] for query_id in candidates})
@@ -127,6 +137,15 @@ def rerank(
     for part in processes.from_all(scores) if distributed else [scores]:
         known |= part
     return _run(known, asked, candidates)
+
+
+def mean_run(runs: Sequence[Run]) -> Run:
+    """Return the mean of the scores of several runs of the same candidates, best first."""
+    mean = {
+        query: {document: fmean(run[query][document] for run in runs) for document in scores}
+        for query, scores in runs[0].items()
+    }
+    return {query: {document: scores[document] for document in ranked(scores)} for query, scores in mean.items()}
 
 
 def _with_word_pieces(builder: GraphBuilder, queries: Queries) -> list[str]:

@@ -20,7 +20,9 @@ from transformers import (
     PrinterCallback,
     ProgressCallback,
     Trainer,
+    TrainerCallback,
     TrainerControl,
+    TrainerState,
     TrainingArguments,
 )
 
@@ -84,6 +86,7 @@ def train(
     head_learning_rate: float | None = None,
     resume: bool | str = False,
     dev: Dev | None = None,
+    fresh_draws: bool = False,
     **options: Any,
 ) -> list[dict[str, float]]:
     """Train a model in place and return the log: one dict for each line, with loss and learning rate.
@@ -108,6 +111,7 @@ def train(
             finished loads its weights. A path goes on from that one.
         dev: what is measured while the model is trained, at each of ten checkpoints (``save_steps`` says otherwise). At
             the end the model has the weights of the best checkpoint, which is kept. None: nothing is measured.
+        fresh_draws: whether each epoch draws graphs of its own; else all see the same.
         options: arguments of ``transformers.TrainingArguments``, over the paper's defaults: AdamW with
             learning rate 1e-5, batches of 8 queries, one epoch. ``report_to`` names loggers, such as "trackio",
             "tensorboard" or "wandb"; they change nothing of the training.
@@ -132,7 +136,8 @@ def train(
         pin = {"dataloader_pin_memory": builder.device.type == "cuda"}
         chosen = DEFAULTS | pin | (options if dev is None else dev.arguments(options))
         arguments = TrainingArguments(output_dir=str(folder), remove_unused_columns=False, **chosen)
-        trainer = RankingTrainer(model, arguments, readable, GroupCollator(builder), loss, head_learning_rate, dev)
+        collator = GroupCollator(builder, fresh_draws)
+        trainer = RankingTrainer(model, arguments, readable, collator, loss, head_learning_rate, dev)
     except SocialgraphError:
         raise
     except (TypeError, ValueError, RuntimeError, ImportError) as error:  # the last two: a logger is not installed
@@ -218,6 +223,10 @@ class RankingTrainer(Trainer):
         if not arguments.disable_tqdm:
             self.add_callback(Bar)
         self.add_callback(self.markers)
+        if collator.fresh_draws:
+            if arguments.dataloader_persistent_workers:
+                raise OptionError("trainer: dataloader_persistent_workers is not offered with fresh_draws")
+            self.add_callback(FreshDraws(collator))
         if dev is not None and dev.patience is not None:
             self.add_callback(EarlyStoppingCallback(dev.patience))
 
@@ -292,6 +301,7 @@ class RankingTrainer(Trainer):
             "stage": getattr(self.model, "stage", None),
             "loss": getattr(self.loss, "__qualname__", type(self.loss).__name__),
             "head_learning_rate": self.head_learning_rate,
+            "fresh_draws": getattr(self.data_collator, "fresh_draws", False) or None,
             "number of groups": len(places),
             "groups": digest([
                 source.seed, source.negatives, places, source.positives, source.others,
@@ -387,6 +397,21 @@ class RankingTrainer(Trainer):
             else:
                 save_model(self.model, folder / "model.safetensors")
         processes.wait()  # the others write beside it
+
+
+class FreshDraws(TrainerCallback):
+    """Numbers the draws by epoch, before workers are started that read the number.
+
+    Args:
+        collator: builds the graphs.
+    """
+
+    def __init__(self, collator: GroupCollator) -> None:
+        self.collator = collator
+
+    def on_epoch_begin(self, args: TrainingArguments, state: TrainerState, *_: Any, **__: Any) -> None:
+        """Begin the draw of this epoch, also where a training goes on in its middle."""
+        self.collator.draw = int(state.epoch or 0)
 
 
 class Bar(ProgressCallback):

@@ -50,6 +50,7 @@ class Parts:
         passages: cuts the text.
         relevance: rates circles, for models that choose.
         joint: whether the query is part of the graph.
+        draws: graphs of a pair whose scores are averaged.
     """
 
     edges: EdgeSampler | None
@@ -57,6 +58,7 @@ class Parts:
     passages: Partition | None
     relevance: Callable[[Batch, TermStatistics], Tensor] | None
     joint: bool
+    draws: int = 1
 
     @classmethod
     def of(
@@ -74,7 +76,7 @@ class Parts:
         for name, kind in PARTS.items():
             find = imported if classes is None else Known(classes, *KNOWN[name])
             made[name] = build_named(recipe[name], (typed or {}).get(name, name), kind, find=find)
-        return cls(**made, joint=bool(recipe["joint"]))
+        return cls(**made, joint=bool(recipe["joint"]), draws=recipe.get("draws") or 1)
 
     def builder(
         self, documents: Mapping[str, Document], tokens: Tokens, statistics: TermStatistics, **options: Any
@@ -88,7 +90,7 @@ class Parts:
             options: others of :class:`~socialgraph.data.GraphBuilder`, such as ``seed``, ``device`` and ``cache``.
         """
         own = (self.edges, self.circles, self.passages, self.relevance, self.joint)
-        return GraphBuilder(documents, tokens, statistics, *own, **options)
+        return GraphBuilder(documents, tokens, statistics, *own, draws=self.draws, **options)
 
     def modules(self) -> dict[str, torch.nn.Module]:
         """Return the parts that may hold weights, by name."""

@@ -14,6 +14,7 @@ from graphs import random_document
 from torch_geometric.data import Batch
 
 from socialgraph.edges import SocialEdges
+from socialgraph.edges.draws import constant_key
 from socialgraph.kernels import ClosedForm, cpu
 
 gpu = pytest.importorskip("socialgraph.kernels.gpu", reason="needs Triton: pip install 'socialgraph-ir[triton]'")
@@ -90,6 +91,13 @@ def test_edges(name: str, small_tiles: None) -> None:
     form = form_of(name, Batch.from_data_list(documents(6, 7, 70)))
     for found, want in zip(gpu.all_edges(there(form)), cpu.all_edges(form), strict=True):
         assert torch.equal(found.cpu(), want)
+
+
+def test_one_hash_for_all_pairs(small_tiles: None) -> None:
+    form = form_of("three", Batch.from_data_list(documents(3, 3, 70)))
+    form = form._replace(key=constant_key(torch.tensor([1 << 20, 1 << 22, 0])))
+    assert torch.equal(gpu.all_edges(there(form))[0].cpu(), cpu.all_edges(form)[0])
+    assert_same(form, 3, 20, False, True)
 
 
 def test_nothing_at_all() -> None:

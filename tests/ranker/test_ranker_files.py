@@ -73,6 +73,14 @@ def test_weights_of_patterns_travel(bert, tmp_path):
     assert again.rank("w1 w2", TEXTS) == one.rank("w1 w2", TEXTS)
 
 
+def test_options_of_the_draw_travel(bert, tmp_path):
+    one = ranker(bert, "socialformer-edge", "recipe.draws=3", "edges=social", "+edges.draw=expected")
+    one.save_pretrained(tmp_path)
+    builder = Ranker.from_pretrained(tmp_path).builder({})
+    assert (builder.draws, builder.edges.draw) == (3, "expected")
+    assert ranker(bert, "maxp", "recipe.draws=3").builder({}).draws == 1, "nothing is drawn for passages"
+
+
 class Mine(Whole):
     """A user's own class, with an argument and a weight."""
 

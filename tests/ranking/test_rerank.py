@@ -81,6 +81,22 @@ def test_a_text_without_word_pieces_is_last_whatever_the_model_says_of_it(tiny_b
     assert alone == {"q": {"b": LOWEST, "d": LOWEST}}
 
 
+@pytest.mark.filterwarnings("ignore:1 documents have no word piece")
+def test_several_draws_are_the_mean_over_their_graphs(ranker, tmp_path):
+    model, builder, queries, candidates = ranker
+    alone = [rerank(model, builder.redrawn(number), queries, candidates, progress=False) for number in range(3)]
+    assert len({tuple(run["q1"].values()) for run in alone}) == 3, "each draw is another graph"
+    assert alone[0] == rerank(model, builder, queries, candidates, progress=False)
+    builder.draws = 3
+    mean = rerank(model, builder, queries, candidates, progress=False, journal=tmp_path / "scores")
+    for query_id, scores in mean.items():
+        assert list(scores.values()) == sorted(scores.values(), reverse=True)
+        wanted = {document: sum(run[query_id][document] for run in alone) / 3 for document in scores}
+        assert scores == pytest.approx(wanted, abs=1e-6)
+    model.forward = lambda graph: pytest.fail("scored again")
+    assert rerank(model, builder, queries, candidates, progress=False, journal=tmp_path / "scores") == mean
+
+
 class Full(torch.nn.Module):
     """Scores documents by their length, as long as they have fewer word pieces together than there is room for."""
 

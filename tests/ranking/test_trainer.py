@@ -79,6 +79,19 @@ def test_groups_come_in_their_order_or_shuffled_by_the_seed(task, tmp_path):
     assert first != second
 
 
+@pytest.mark.parametrize("workers", [0, 1])
+def test_each_epoch_has_draws_of_its_own_where_it_shall(task, tmp_path, workers):
+    losses = []
+    for fresh in (False, True):
+        torch.manual_seed(0)
+        model = Socialformer.from_backbone(task[0], dropout=0.0)
+        options = {"num_train_epochs": 3, "learning_rate": 0.0, "dataloader_num_workers": workers}
+        losses.append(losses_of(trained(task, tmp_path, model, size=4, fresh_draws=fresh, **options)[1]))
+    assert len(losses[0]) == len(losses[1]) == 3
+    assert losses[0][0] == losses[0][1] == losses[0][2] == losses[1][0]
+    assert len(set(losses[1])) == 3
+
+
 def step(task, folder, model, **options):
     """Train one step of plain gradient descent and return how far each parameter went."""
     before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
