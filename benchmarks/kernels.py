@@ -1,8 +1,8 @@
 """Kernels of edges and circles alone, on the CPU or a GPU: `python benchmarks/kernels.py --documents 128`.
 
 Probabilities are given, but for the last two rows, which have the weights of nodes. Documents are made up: words in a
-skewed distribution, tf-idf weights, a query of four words. What comes out on a GPU is held against the CPU first. Medians of rounds in turn,
-milliseconds for the whole batch. JSON: benchmarks/results/kernels.json.
+skewed distribution, tf-idf weights, a query of four words. What comes out on a GPU is held against the CPU first.
+Medians of rounds in turn, milliseconds for the whole batch. JSON: benchmarks/results/kernels.json.
 """
 
 from __future__ import annotations
