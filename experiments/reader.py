@@ -1,6 +1,6 @@
-"""Teach a reader, such as "minilm-reader" that comes along: cut passages, train, write it as a backbone.
+"""Teach a reader, such as "minilm-reader" that comes along: make shards, train, write it as a backbone.
 
-python experiments/reader.py --help explains the options. A training that was killed goes on with the same command.
+python experiments/reader.py --help explains the options. Shards that were made are found again.
 backbone=FOLDER/backbone starts from what was taught; minilm-reader.safetensors is the same, cut to be shipped.
 """
 
@@ -8,7 +8,7 @@ from lab.command import begin, command
 
 begin()
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 
 @command("reader")
@@ -17,29 +17,34 @@ def main(config: DictConfig) -> None:
     from pathlib import Path
 
     import torch
-    from lab.reader.passages import make_pool
+    from lab.reader.make import make_shards, shards_of_collection
     from lab.reader.publish import publish, save_as_bert
-    from lab.reader.training import Training, log
+    from lab.reader.shards import Shard
+    from lab.reader.training import Lessons, lessons_of, log, train
     from lab.task import made
 
     from socialgraph.data import Collection
-    from socialgraph.data.evidence import evidence_of
+    from socialgraph.nn import MaxP, SentenceEncoder
 
     torch.set_num_threads(config.threads)
-    folder = Path(config.folder)
-    collections = {
-        name: made(one.collection, f"collections.{name}.collection", Collection)
-        for name, one in config.collections.items()
-    }
-    pools = {}
-    for name, collection in collections.items():
-        evidence = evidence_of(name, collection, Path(config.data_root) / name)
-        pools[name] = make_pool(collection, evidence, folder, made_up=config.collections[name].made_up)
-        log.info("%s: %d passages, %d questions", name, len(pools[name].document), len(pools[name].questions))
-    shares = {name: one.share for name, one in config.collections.items()}
-    training = Training(pools, OmegaConf.create({**config.training, "shares": shares}), folder)
-    training.train()
-    reader = training.averaged()
+    torch.manual_seed(config.training.seed)
+    folder, device = Path(config.folder), torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    shards = folder / "shards"
+    make_shards([file for pattern in config.sources for file in sorted(Path("/").glob(pattern.lstrip("/")))], shards)
+    for name, spec in config.collections.items():
+        collection = made(spec, f"collections.{name}", Collection)
+        shards_of_collection(name, collection, Path(config.data_root) / name, shards)
+    encoder = SentenceEncoder.from_backbone("minilm").eval().to(device)
+    lessons = []
+    for number, file in enumerate(sorted(shards.glob("*.xz"))):
+        repeats = config.training.repeats if file.name.startswith("real-") else 1.0
+        lessons.append(lessons_of(Shard.read(file), encoder, config.training, number, repeats))
+    several = Lessons.joined(lessons)
+    log.info("%d passages, %d groups of them", len(several.ptr) - 1, len(several.groups.question))
+    reader = MaxP.from_backbone("minilm", dropout=0.0).to(device)
+    for _ in train(reader, several, config.training, config.seconds):
+        save_as_bert(reader, folder / "backbone")
+    reader = reader.cpu()
     save_as_bert(reader, folder / "backbone")
     log.info("start from it with backbone=%s", folder / "backbone")
     digest = publish(reader, folder / "minilm-reader.safetensors", config.rank)

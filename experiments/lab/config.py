@@ -231,18 +231,16 @@ class Teaching:
 
     steps: int = MISSING
     learning_rate: float = MISSING
-    short: float = MISSING
     seed: int = MISSING
     questions: int = MISSING
-    passages: int = MISSING
     warm_up: int = MISSING
     decay: float = MISSING
     circles: float = MISSING
-    leaders: float = MISSING
     pooled: float = MISSING
     margin: float = MISSING
-    average: float = MISSING
-    made_up: float = MISSING
+    repeats: float = MISSING
+    encoded: int = MISSING
+    report: int = MISSING
     teachers: Teachers = field(default_factory=Teachers)
 
 
@@ -252,7 +250,9 @@ class Reader:
 
     folder: str = MISSING
     threads: int = MISSING
+    seconds: float = MISSING
     data_root: str = MISSING
+    sources: list[str] = MISSING
     collections: dict[str, Any] = MISSING
     training: Teaching = field(default_factory=Teaching)
     rank: int = MISSING

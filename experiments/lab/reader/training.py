@@ -1,233 +1,209 @@
-"""How the reader is taught: groups of passages of one question, and the teachers' scores of them.
+"""How the reader is taught: it scores passages from [CLS], having read each together with the question.
 
-A step takes some questions. Each has a group of passages: one that holds the evidence, some that the teacher takes for
-good, one of the same document, some at random. The reader scores each passage from its [CLS], having read it together
-with the question, and learns the distribution over the group that the teachers give:
+It learns the distribution over a group of passages that the teachers give (groups.py):
 
-    t = w_cosine * cosine + w_cover * cover + w_evidence * evidence
     loss = KL(softmax(t) || softmax(s)) + margin * mean((s - mean(s) - (t - mean(t)))^2)
 
-with what the teachers say (pool.py) and their weights, ``training.teachers``. The same divergence is taken once more
-with the group's passages put together at random, 2 or 4 to a document: the linear layer reads the largest value of each
-feature of their states, and a document's target is its best passage's. So states can be pooled by maximum, as
-PARADE-max and Socialformer pool them, before anything is trained. All weights but word and position embeddings are
-learned.
+The same divergence is taken once more with the group's passages put together at random, 2 or 4 to a document: the
+linear layer reads the largest value of each feature of their states, and a document's target is its best passage's. So
+states can be pooled by maximum, as PARADE-max and Socialformer pool them, before anything is trained. In half of the
+groups whose words are not contiguous a word in the middle is scored, as leaders of circles are. All weights but word
+and position embeddings are learned.
 """
 
 from __future__ import annotations
 
-import copy
-import json
 import logging
 import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
-from lab.reader.pool import Ints, Pool, as_circles
-from omegaconf import DictConfig, OmegaConf
-from safetensors import safe_open
-from safetensors.torch import save
+from lab.reader.groups import SIZE, Groups, cover_of, draw, evidence_of, packed, passages_of, vectors
+from lab.reader.shards import Shard
 from torch import Tensor
-from torch.nn.functional import kl_div, log_softmax, softmax
-from tqdm import tqdm
+from torch.nn.functional import log_softmax, softmax
+from torch_geometric.utils import cumsum
 
-from socialgraph.data.files import atomic_write
-from socialgraph.errors import CheckpointError
-from socialgraph.nn import MaxP
+from socialgraph.nn import MaxP, SentenceEncoder
 from socialgraph.nn.sequences import circle_sequences
 
 log = logging.getLogger("socialgraph")
 
-#: what AdamW knows of each weight
-MOMENTS = ("step", "exp_avg", "exp_avg_sq")
-
 
 @dataclass
-class Group:
-    """A question, its passages and the teachers' score of each."""
+class Lessons:
+    """All groups of all shards, and the texts that they are about.
 
-    question: list[int]
-    passages: list[Ints]
-    target: Tensor
-    leaders: list[int] | None = None  # the word whose state is scored; None: [CLS]
-
-
-def draw(pools: dict[str, Pool], options: DictConfig, step: int) -> list[Group]:
-    """Return the groups of a step, a function of seed and step alone."""
-    rng = np.random.default_rng((options.seed, step))
-    names = list(options.shares)
-    weights = np.array([options.shares[name] for name in names], float)
-    chosen = rng.choice(len(names), size=options.questions, p=weights / weights.sum())
-    longest = 96 if step < options.short * options.steps else 10_000
-    return [draw_group(pools[names[i]], options, rng, longest) for i in chosen]
-
-
-def draw_group(pool: Pool, options: DictConfig, rng: np.random.Generator, longest: int) -> Group:
-    """Draw a question and a group of passages, half of them hard."""
-    split = pool.asked_by_people  # questions made from the text stand behind the others
-    is_made_up = rng.random() < options.made_up
-    if not 0 < split < len(pool.questions):
-        is_made_up = split == 0  # there is one kind only
-    number = int(rng.integers(split, len(pool.questions)) if is_made_up else rng.integers(split))
-    question = pool.questions[number]
-    fits = (np.diff(pool.ptr) <= longest) & (np.arange(len(pool.document)) != question.hidden)
-    fits |= not fits.any()  # of a collection of few passages all may be too long, ...
-    of_circles = rng.random() < options.circles
-    if not (fits & (pool.is_window != of_circles)).any():
-        of_circles = not of_circles  # ... and one of short texts has no circles
-    among = np.flatnonzero(fits & (pool.is_window != of_circles))
-    weight = options.teachers
-    cosine, cover, share = pool.teachers(number, among)
-    score = weight.cosine * cosine + weight.cover * cover
-    total = score + weight.evidence * share
-    order = np.argsort(-total)
-    n = options.passages
-    picked = list(order[: 1 + int(rng.integers(2))])  # the best by both teachers
-    holds = np.flatnonzero(share > 0.3)
-    picked += list(rng.permutation(holds)[:1])
-    hard = np.argsort(-score)[:30]
-    picked += list(rng.permutation(hard)[: n // 2 - 1])
-    own = np.flatnonzero(pool.document[among] == question.document)
-    picked += list(rng.permutation(own)[:1])
-    picked += list(rng.permutation(order[30:400])[:2])
-    picked = list(dict.fromkeys(picked))[: n - 1]
-    rest = rng.permutation(len(among))[: 2 * n]
-    picked = list(dict.fromkeys([*picked, *rest]))[:n]
-    here = np.array(picked)
-    passages = [pool.passage(p) for p in among[here]]
-    leaders = None
-    if of_circles and rng.random() < options.leaders:
-        leaders = [int(rng.integers(len(p) // 4, len(p) - len(p) // 4)) for p in passages]
-    return Group(question.ids[:40], passages, torch.from_numpy(total[here]), leaders)
-
-
-def read(model: MaxP, groups: list[Group]) -> Tensor:
-    """Return the state that is scored of every passage of the groups, ``[passages, E]``, one group after the other."""
-    graph = as_circles([passage for group in groups for passage in group.passages])
-    questions = [torch.tensor(group.question) for group in groups for _ in group.passages]
-    word = torch.tensor([-1 if g.leaders is None else g.leaders[i] for g in groups for i in range(len(g.passages))])
-    graph.query_ids, graph.query_length = torch.cat(questions), torch.tensor([len(q) for q in questions])
-    graph.passage_mask, graph.leader_index = word < 0, graph.leader_index + word.clamp(min=0)
-    sequences = circle_sequences(graph, model.cls_token_id, model.sep_token_id, leader="central")
-    return model.leaders(sequences).float()
-
-
-def loss_of(model: MaxP, states: Tensor, groups: list[Group], options: DictConfig, step: int) -> Tensor:
-    """Return the mean of the groups' losses."""
-    rng = np.random.default_rng((options.seed, step, 1))
-    losses = []
-    for x, group in zip(states.split([len(g.passages) for g in groups]), groups, strict=True):
-        s, t = model.score(x).squeeze(-1), group.target
-        loss = divergence(s, t) + options.margin * ((s - s.mean()) - (t - t.mean())).square().mean()
-        together = 2 * int(rng.integers(1, 3))
-        if options.pooled and len(t) % together == 0:
-            order = torch.from_numpy(rng.permutation(len(t))).view(-1, together)
-            s = model.score(x[order].amax(1)).squeeze(-1)
-            loss = loss + options.pooled * divergence(s, t[order].amax(1))
-        losses.append(loss)
-    return torch.stack(losses).mean()
-
-
-def divergence(scores: Tensor, target: Tensor) -> Tensor:
-    """Return KL(softmax(target) || softmax(scores))."""
-    return kl_div(log_softmax(scores, 0), softmax(target, 0), reduction="sum")
-
-
-class Training:
-    """A training that can be killed and goes on: weights, their average, Adam's state and the log in one folder.
-
-    Args:
-        pools: collection -> its passages.
-        options: ``training`` of conf/reader.yaml, and ``shares``: collection -> how often it is asked.
-        folder: where everything goes.
+    Attributes:
+        tokens: word pieces of all passages of all shards, ``[T]`` int32.
+        ptr: bounds of the passages.
+        asked: word pieces of all questions.
+        asked_ptr: bounds of the questions.
+        groups: rows of ``ptr`` and ``asked_ptr``.
     """
 
-    def __init__(self, pools: dict[str, Pool], options: DictConfig, folder: Path) -> None:
-        self.pools, self.options, self.file = pools, options, folder / "training.safetensors"
-        torch.manual_seed(options.seed)
-        self.model = MaxP.from_backbone("minilm", dropout=0.0)
-        self.model.embedding.word.requires_grad_(False)
-        self.model.embedding.position.requires_grad_(False)
-        self.learned = {name: p for name, p in self.model.named_parameters() if p.requires_grad}
-        self.optimizer = torch.optim.AdamW(self.learned.values(), options.learning_rate, weight_decay=0.01)
-        self.average = {name: p.detach().clone() for name, p in self.learned.items()}
-        self.step, self.seconds, self.log = 0, 0.0, list[dict[str, float]]()
-        if self.file.exists():
-            self.resume()
+    tokens: Tensor
+    ptr: Tensor
+    asked: Tensor
+    asked_ptr: Tensor
+    groups: Groups
 
-    def rate(self, step: int) -> float:
-        """Return the learning rate's factor: it rises, stays, and falls to 0."""
-        o = self.options
-        left = (o.steps - step) / max(1.0, o.decay * o.steps)
-        return min(1.0, (step + 1) / o.warm_up, left)
+    @classmethod
+    def joined(cls, several: list[Lessons]) -> Lessons:
+        """Return the lessons of several shards as one."""
+        passages = np.cumsum([0, *(len(one.ptr) - 1 for one in several)])
+        questions = np.cumsum([0, *(len(one.asked_ptr) - 1 for one in several)])
+        return cls(
+            torch.cat([one.tokens for one in several]), cumsum(torch.cat([one.ptr.diff() for one in several])),
+            torch.cat([one.asked for one in several]), cumsum(torch.cat([one.asked_ptr.diff() for one in several])),
+            Groups(
+                torch.cat([one.groups.question + int(q) for one, q in zip(several, questions, strict=False)]),
+                torch.cat([one.groups.passage + int(p) for one, p in zip(several, passages, strict=False)]),
+                torch.cat([one.groups.target for one in several]),
+                torch.cat([one.groups.scattered for one in several]),
+            ),
+        )  # fmt: skip
 
-    def train(self, save_every: int = 100) -> None:
-        """Train from where it stands to the end."""
-        self.model.train()
-        begun, losses = time.time() - self.seconds, []
-        steps = range(self.step, self.options.steps)
-        for step in tqdm(steps, "training", initial=self.step, total=self.options.steps, disable=None):
-            losses.append(self.learn(draw(self.pools, self.options, step)))
-            if self.step % save_every == 0 or self.step == self.options.steps:
-                self.seconds = time.time() - begun
-                self.log.append({"step": self.step, "loss": float(np.mean(losses)), "seconds": self.seconds})
-                log.info("step %d: loss %.3f", self.step, self.log[-1]["loss"])
-                losses = []
-                self.save()
 
-    def learn(self, groups: list[Group]) -> float:
-        """Take one step; return its loss."""
-        for part in self.optimizer.param_groups:
-            part["lr"] = self.options.learning_rate * self.rate(self.step)
-        with torch.autocast("cpu", torch.bfloat16):
-            states = read(self.model, groups)
-        loss = loss_of(self.model, states, groups, self.options, self.step)
-        self.optimizer.zero_grad()
+@torch.no_grad()
+def lessons_of(shard: Shard, encoder: SentenceEncoder, options: Any, seed: int, repeats: float = 1.0) -> Lessons:
+    """Return the groups of a shard.
+
+    Args:
+        shard: documents and questions.
+        encoder: the first teacher.
+        options: ``training`` of conf/reader.yaml.
+        seed: of the cuts and the draws.
+        repeats: how many groups each question has, on average.
+    """
+    device = next(encoder.parameters()).device
+    generator = torch.Generator(device).manual_seed(seed)
+    passages = passages_of(shard, np.random.default_rng(seed), device)
+    tokens = torch.from_numpy(shard.tokens).to(device)[passages.node]
+    asked = torch.from_numpy(shard.asked).to(device)
+    asked_ptr = cumsum(torch.from_numpy(shard.asked_length).to(device))
+    document = torch.from_numpy(shard.document).to(device)
+    cosine = vectors(encoder, asked, asked_ptr, options.encoded) @ vectors(
+        encoder, tokens, passages.ptr, options.encoded
+    ).T  # fmt: skip
+    cover, evidence = cover_of(tokens, passages.ptr, asked, asked_ptr), evidence_of(passages, shard, device)
+    drawn = []
+    for scattered, amount in ((False, repeats * (1 - options.circles)), (True, repeats * options.circles)):
+        columns = slice(passages.windows, None) if scattered else slice(passages.windows)
+        while amount > 0 and len(passages.ptr) - 1 > (passages.windows + SIZE if scattered else 0):
+            groups = draw(
+                cosine[:, columns], cover[:, columns], evidence[:, columns], passages, document,
+                options.teachers, generator, scattered,
+            )  # fmt: skip
+            some = torch.nonzero(torch.rand(len(document), generator=generator, device=device) < amount)[:, 0]
+            drawn.append(subset(groups, some))
+            amount -= 1
+    groups = Groups(*(torch.cat([getattr(one, name) for one in drawn]) for name in Groups.__dataclass_fields__))
+    return Lessons(tokens.int(), passages.ptr, asked.int(), asked_ptr, groups)
+
+
+def subset(groups: Groups, some: Tensor) -> Groups:
+    """Return some of the groups."""
+    return Groups(groups.question[some], groups.passage[some], groups.target[some], groups.scattered[some])
+
+
+def states_of(model: MaxP, lessons: Lessons, groups: Groups, word: Tensor) -> Tensor:
+    """Return the state that is scored of every passage of some groups, ``[G, SIZE, E]``.
+
+    Args:
+        model: the reader.
+        lessons: the texts.
+        groups: some of its groups.
+        word: which word's state is scored, of each passage, ``[G * SIZE]``; -1 for [CLS].
+    """
+    passage = groups.passage.flatten()
+    graph = packed(lessons.tokens, lessons.ptr, passage)
+    graph.input_ids = graph.input_ids.long()
+    question = groups.question.repeat_interleave(SIZE)
+    graph.query_length = lessons.asked_ptr.diff()[question]
+    graph.query_ids = packed(lessons.asked, lessons.asked_ptr, question).input_ids.long()
+    graph.passage_mask, graph.leader_index = word < 0, graph.leader_index + word.clamp(min=0)
+    sequences = circle_sequences(graph, model.cls_token_id, model.sep_token_id, leader="central")
+    return model.leaders(sequences).float().view(-1, SIZE, model.hidden_size)
+
+
+def loss_of(model: MaxP, states: Tensor, target: Tensor, options: Any, together: int) -> Tensor:
+    """Return the mean of the groups' losses; ``together`` passages are pooled."""
+    score = model.score(states).squeeze(-1)
+    real = target.isfinite()
+    loss = divergence(score, target).mean()
+    s, t = (x - (x * real).sum(1, keepdim=True) / real.sum(1, keepdim=True) for x in (score, zeroed(target)))
+    loss = loss + options.margin * ((s - t).square() * real).sum() / real.sum()
+    order = torch.rand(target.shape, device=target.device).argsort(1).view(len(target), -1, together)
+    pooled = states.gather(1, order.view(len(target), SIZE, 1).expand_as(states))
+    pooled = model.score(pooled.view(*order.shape, -1).amax(2)).squeeze(-1)
+    best = target.gather(1, order.view(len(target), SIZE)).view(order.shape).amax(2)
+    return loss + options.pooled * divergence(pooled, best).mean()
+
+
+def zeroed(target: Tensor) -> Tensor:
+    """Return targets with 0 where there is none."""
+    return torch.where(target.isfinite(), target, 0.0)
+
+
+def divergence(score: Tensor, target: Tensor) -> Tensor:
+    """Return KL(softmax(target) || softmax(score)) of each row; a target of -inf takes its score out."""
+    real = target.isfinite()
+    p, s = softmax(target, 1), log_softmax(score.masked_fill(~real, -1e4), 1)
+    return (p * (log_softmax(zeroed(target).masked_fill(~real, -1e4), 1) - s)).sum(1)
+
+
+def batches(count: int, size: int, generator: torch.Generator) -> Iterator[Tensor]:
+    """Yield rows of groups in random order, again and again."""
+    while True:
+        for some in torch.randperm(count, generator=generator).split(size):
+            if len(some) == min(size, count):
+                yield some
+
+
+def train(model: MaxP, lessons: Lessons, options: Any, seconds: float) -> Iterable[dict[str, float]]:
+    """Train until the time is over, or ``options.steps`` are done; yield what the log says every now and then.
+
+    Args:
+        model: the reader, on its device; word and position embeddings stay.
+        lessons: on the same device.
+        options: ``training`` of conf/reader.yaml.
+        seconds: how long; the learning rate falls to 0 towards the end.
+    """
+    device = lessons.ptr.device
+    model.train()
+    model.embedding.word.requires_grad_(False)
+    model.embedding.position.requires_grad_(False)
+    learned = [p for p in model.parameters() if p.requires_grad]
+    optimizer = torch.optim.AdamW(learned, options.learning_rate, weight_decay=0.01, fused=device.type == "cuda")
+    generator = torch.Generator().manual_seed(options.seed)
+    rng = np.random.default_rng(options.seed)
+    begun, total, since = time.monotonic(), torch.zeros((), device=device), 0
+    for step, some in enumerate(batches(len(lessons.groups.question), options.questions, generator)):
+        done = max((time.monotonic() - begun) / max(seconds, 1e-9), step / options.steps if options.steps else 0.0)
+        if done >= 1:
+            break
+        groups = subset(lessons.groups, some.to(device))
+        rate = min(1.0, (step + 1) / options.warm_up, (1 - done) / options.decay)
+        for part in optimizer.param_groups:
+            part["lr"] = options.learning_rate * rate
+        size = lessons.ptr.diff()[groups.passage.flatten()]
+        middle = (size * (0.25 + 0.5 * torch.rand(len(size), device=device))).long()
+        leads = groups.scattered.repeat_interleave(SIZE) & (some.to(device).repeat_interleave(SIZE) % 2 == 0)
+        with torch.autocast(device.type, torch.bfloat16):
+            states = states_of(model, lessons, groups, torch.where(leads, middle, -1))
+        loss = loss_of(model, states, groups.target, options, 2 * int(rng.integers(1, 3)))
+        optimizer.zero_grad()
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.learned.values(), 1.0)
-        self.optimizer.step()
-        self.step += 1
-        keep = min(self.options.average, self.step / (self.step + 10))  # a young average forgets its first steps
-        with torch.no_grad():
-            for name, p in self.learned.items():
-                self.average[name].lerp_(p, 1 - keep)
-        return loss.item()
-
-    def averaged(self) -> MaxP:
-        """Return the model with the average of the weights."""
-        model = copy.deepcopy(self.model)
-        model.load_state_dict(self.average, strict=False)
-        return model.eval()
-
-    def save(self) -> None:
-        """Write everything to one file, whole or not at all."""
-        about = {"step": self.step, "seconds": self.seconds, "log": self.log}
-        about["options"] = OmegaConf.to_container(self.options)
-        tensors = {}
-        for name, p in self.learned.items():
-            tensors |= {f"weight {name}": p.detach(), f"average {name}": self.average[name]}
-            tensors |= {f"{moment} {name}": self.optimizer.state[p][moment] for moment in MOMENTS}
-        with atomic_write(self.file, "wb") as file:
-            file.write(
-                save({name: tensor.contiguous() for name, tensor in tensors.items()}, {"json": json.dumps(about)})
-            )
-
-    def resume(self) -> None:
-        """Read what :meth:`save` wrote.
-
-        Raises:
-            CheckpointError: it is of a training with other options.
-        """
-        with safe_open(self.file, "pt") as file:
-            about = json.loads(file.metadata()["json"])
-            if about["options"] != OmegaConf.to_container(self.options):
-                raise CheckpointError(f"{self.file}: of a training with other options; remove it")
-            # cloned, because sums over memory that starts at an odd place round in another order
-            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118  (no dict)
-        for name, p in self.learned.items():
-            p.data, self.average[name] = tensors[f"weight {name}"], tensors[f"average {name}"]
-            known = {moment: tensors.get(f"{moment} {name}") for moment in MOMENTS}
-            self.optimizer.state[p] = {moment: value for moment, value in known.items() if value is not None}
-        self.step, self.seconds, self.log = about["step"], about["seconds"], about["log"]
+        torch.nn.utils.clip_grad_norm_(learned, 1.0)
+        optimizer.step()
+        total, since = total + loss.detach(), since + 1
+        if (step + 1) % options.report == 0:
+            about = {"step": step + 1, "loss": total.item() / since, "seconds": time.monotonic() - begun}
+            total, since = torch.zeros((), device=device), 0
+            log.info("step %d: loss %.3f, %.0f s", step + 1, about["loss"], about["seconds"])
+            yield about
+    model.eval()
