@@ -37,7 +37,7 @@ def main(config: DictConfig) -> None:
     encoder = SentenceEncoder.from_backbone("minilm").eval().to(device)
     lessons = []
     for number, file in enumerate(sorted(shards.glob("*.xz"))):
-        repeats = config.training.repeats if file.name.startswith("real-") else 1.0
+        repeats = config.training.repeats if file.name.startswith("real-") else config.training.others
         lessons.append(lessons_of(Shard.read(file), encoder, config.training, number, repeats))
     several = Lessons.joined(lessons)
     log.info("%d passages, %d groups of them", len(several.ptr) - 1, len(several.groups.question))

@@ -239,6 +239,7 @@ class Teaching:
     pooled: float = MISSING
     margin: float = MISSING
     repeats: float = MISSING
+    others: float = MISSING
     encoded: int = MISSING
     report: int = MISSING
     teachers: Teachers = field(default_factory=Teachers)

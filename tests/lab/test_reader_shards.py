@@ -26,8 +26,9 @@ from lab.reader.sources import (
 
 from socialgraph.backbone import load_tokenizer
 
-HTML = b"""<html><head><title>x</title></head><body><nav>Next Up</nav><h1>3.1. Copying <b>files</b></h1><p>Copies &lt;all&gt;
-bits.</p><script>var a</script><h2>Limits</h2><ul><li>slow</li><li>large</li></ul></body></html>"""
+HTML = b"""<html><head><title>x</title></head><body><nav>Next Up</nav><h1>3.1. Copying <b>files</b></h1>
+<p>Copies &lt;all&gt; bits.</p><script>var a</script><h2>Limits</h2>
+<ul><li>slow</li><li>large</li></ul></body></html>"""
 
 
 def test_a_page_of_html_is_its_headings_and_what_stands_below():
@@ -46,7 +47,7 @@ def test_what_stands_on_every_page_is_no_text():
 
 
 def test_docstrings_of_a_wheel_are_sections(tmp_path):
-    source = 'class A:\n    """About A and what it is for, at length.\n\n    More of A."""\n    def f(self):\n        """x"""\n'
+    source = 'class A:\n    """About A and what it is for, at length.\n\n    More of A."""\n'
     with zipfile.ZipFile(tmp_path / "a.whl", "w") as wheel:
         wheel.writestr("a/b.py", source)
         wheel.writestr("a/tests/b.py", source)
@@ -90,7 +91,8 @@ def test_a_shard_is_its_word_pieces_and_survives_its_file(tmp_path):
     shard.write(tmp_path / "a.xz")
     again = Shard.read(tmp_path / "a.xz")
     assert all(np.array_equal(a, b) for a, b in zip(vars(shard).values(), vars(again).values(), strict=True))
-    assert shard.document_length.sum() == len(shard.tokens) and shard.asked_length.sum() == len(shard.asked)
+    assert shard.document_length.sum() == len(shard.tokens)
+    assert shard.asked_length.sum() == len(shard.asked)
     decode, bounds = load_tokenizer("minilm").decode, np.cumsum([0, *shard.document_length])
     asked = np.cumsum([0, *shard.asked_length])
     for q, d in enumerate(shard.document):
@@ -112,7 +114,8 @@ def test_dev_and_test_documents_and_questions_are_in_no_shard():
     collection, evidence = tales()
     shard = collection_shard(collection, evidence)
     assert len(shard.document_length) == len(shard.document) == 2
-    assert shard.end.tolist() == [140, 140] and shard.circle_length.min() >= 16
+    assert shard.end.tolist() == [140, 140]
+    assert shard.circle_length.min() >= 16
     with pytest.raises(InputError, match="whose evidence is known"):
         collection_shard(collection, {})
 

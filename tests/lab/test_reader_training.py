@@ -20,10 +20,11 @@ CPU = torch.device("cpu")
 def shard(documents: int = 3, length: int = 700, questions: int = 6) -> Shard:
     rng = np.random.default_rng(0)
     empty = np.zeros(0, np.int64)
+    every = np.arange(questions)
     return Shard(
-        rng.integers(2000, 9000, documents * length), np.full(documents, length), rng.integers(2000, 9000, questions * 5),
-        np.full(questions, 5), np.arange(questions) % documents, np.full(questions, 100), np.full(questions, 260),
-        empty, empty,
+        tokens=rng.integers(2000, 9000, documents * length), document_length=np.full(documents, length),
+        asked=rng.integers(2000, 9000, questions * 5), asked_length=np.full(questions, 5), document=every % documents,
+        start=np.full(questions, 100), end=np.full(questions, 260), circle=empty, circle_length=empty,
     )  # fmt: skip
 
 
@@ -45,7 +46,8 @@ def test_passages_stay_in_their_document_and_windows_cover_it():
     node, ptr = made.node.numpy(), made.ptr.numpy()
     for p, document in enumerate(made.document.tolist()):
         some = node[ptr[p] : ptr[p + 1]]
-        assert (np.diff(some) > 0).all() and set(some // 700) == {document}
+        assert (np.diff(some) > 0).all()
+        assert set(some // 700) == {document}
         assert (np.diff(some) == 1).all() or p >= made.windows
         assert 16 <= len(some) <= 192
     assert len(np.unique(node[: ptr[made.windows]])) > 0.95 * 2100
@@ -69,7 +71,7 @@ def test_cover_is_the_share_of_the_largest_bm25():
     # "merchant" 1 and 2 times in the first two of three passages, "ship" in the first
     merchant, ship, the, other = 6432, 2911, 1996, 5000
     texts = [[merchant, ship, other], [merchant, merchant, other, other], [other, the, other]]
-    words, ptr = torch.tensor(sum(texts, [])), torch.tensor([0, 3, 7, 10])
+    words, ptr = torch.tensor([word for text in texts for word in text]), torch.tensor([0, 3, 7, 10])
     cover = cover_of(words, ptr, torch.tensor([merchant, the, ship]), torch.tensor([0, 3]))
     idf = [np.log1p((3 - n + 0.5) / (n + 0.5)) for n in (2, 1)]
     part = [n / (n + 0.9 * (0.6 + 0.4 * size / (10 / 3))) for n, size in ((1, 3), (2, 4))]
@@ -89,7 +91,8 @@ def test_a_group_has_each_passage_once_and_the_answer(scattered):
     weights = {"cosine": 1.0, "cover": 1.0, "evidence": 5.0}
     groups = draw(cosine, cover, evidence, passages, torch.arange(rows), weights, generator, scattered)
     columns_of = groups.passage - 40 * scattered
-    assert groups.passage.shape == (rows, SIZE) and (columns_of == 7).any(1).all()
+    assert groups.passage.shape == (rows, SIZE)
+    assert (columns_of == 7).any(1).all()
     for row, (some, target) in enumerate(zip(columns_of, groups.target, strict=True)):
         real = target.isfinite()
         assert len(set(some[real].tolist())) == real.sum() == len(set(some.tolist()))
@@ -106,7 +109,8 @@ def test_a_passage_that_stands_twice_counts_once():
 def test_it_learns_what_the_teachers_say():
     encoder = SentenceEncoder(hidden_size=32, num_layers=1, num_heads=2, intermediate_size=64, dropout=0.0).eval()
     lessons = lessons_of(shard(12), encoder, options(), seed=0, repeats=2.0)
-    assert lessons.groups.scattered.any() and not lessons.groups.scattered.all()
+    assert lessons.groups.scattered.any()
+    assert not lessons.groups.scattered.all()
     model, target = tiny(), lessons.groups.target
 
     def loss() -> float:
@@ -116,8 +120,9 @@ def test_it_learns_what_the_teachers_say():
             return loss_of(model, states, target, options(), 2).item()
 
     before, words = loss(), model.embedding.word.weight.clone()
-    (told,) = train(model, lessons, options(steps=60, report=60, learning_rate=3e-3), 1e9)
-    assert told["step"] == 60 and loss() < 0.8 * before
+    (told,) = train(model, lessons, options(steps=200, report=200, learning_rate=5e-3), 1e9)
+    assert told["step"] == 200
+    assert loss() < 0.8 * before
     assert torch.equal(model.embedding.word.weight, words)
     assert list(train(model, lessons, options(), 0.0)) == []
 
@@ -133,7 +138,8 @@ def test_candidates_are_scored_window_by_window(tmp_path):
     made.write(tmp_path / "a.npz")
     candidates = Candidates.read(tmp_path / "a.npz")
     windows = windows_of(candidates, CPU)
-    assert windows.pair.tolist() == [0, 0, 0, 1, 2] and windows.ptr.diff().tolist() == [128, 128, 44, 128, 20]
+    assert windows.pair.tolist() == [0, 0, 0, 1, 2]
+    assert windows.ptr.diff().tolist() == [128, 128, 44, 128, 20]
     scores = reader_scores(tiny(), windows, 2)
     torch.testing.assert_close(scores, reader_scores(tiny(), windows, 5), atol=0.02, rtol=0.02)
     values, cover = np.array([1.0, 5.0, 2.0, 3.0, 4.0], np.float32), cover_scores(windows).numpy()
@@ -143,4 +149,5 @@ def test_candidates_are_scored_window_by_window(tmp_path):
     assert best[0, 0] == values[:3][cover[:3].argmax()]
     assert reciprocal_ranks(np.array([[5.0, 3.0], [4.0, -np.inf]]), candidates).tolist() == [0.5, 1.0]
     one = candidates.head(1)
-    assert one.document.tolist() == [[0, 1]] and len(one.tokens) == 428
+    assert one.document.tolist() == [[0, 1]]
+    assert len(one.tokens) == 428

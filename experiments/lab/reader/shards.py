@@ -23,6 +23,7 @@ import numpy.typing as npt
 from lab.reader.sources import Page
 
 from socialgraph.backbone import load_tokenizer
+from socialgraph.data.batches import batches
 from socialgraph.data.files import atomic_write
 
 Ints = npt.NDArray[np.int64]
@@ -132,20 +133,15 @@ def texts_of(pages: Iterable[Page], seed: int = 0) -> Iterator[Text]:
 
 
 def shards_of(texts: Iterable[Text], size: int = SHARD) -> Iterator[Shard]:
-    """Yield texts as shards; a last one that is small comes, too."""
+    """Yield texts as shards of about so many word pieces; one without a question is left out."""
     tokenizer = load_tokenizer("minilm").backend_tokenizer
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    some: list[Text] = []
-    characters = 0
-    for text in texts:
-        some.append(text)
-        characters += sum(map(len, text.pieces))
-        if characters > 4 * size:  # word pieces of English documentation have about four characters
-            yield tokenised(some, tokenizer)
-            some, characters = [], 0
-    if some:
-        yield tokenised(some, tokenizer)
+    # word pieces of English documentation have about four characters
+    for some in batches(texts, lambda text: sum(map(len, text.pieces)), 4 * size):
+        shard = tokenised(list(some), tokenizer)
+        if len(shard.document):
+            yield shard
 
 
 def tokenised(texts: list[Text], tokenizer: Any) -> Shard:
