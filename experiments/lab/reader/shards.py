@@ -93,7 +93,7 @@ def ask(page: Page, generic: set[str], rng: np.random.Generator) -> Text:
     for section in page.sections:
         first, asked, heading = len(text.pieces), list[str](), section.heading
         if 2 <= len(heading.split()) <= 40 and heading not in generic and rng.random() < 0.85:
-            asked.append(heading if rng.random() < 0.7 else f"{page.title} {heading}")
+            asked.append(heading if rng.random() < 0.7 or heading == page.title else f"{page.title} {heading}")
         elif heading:
             text.pieces.append(heading)
             if heading in generic and rng.random() < 0.2:
@@ -122,14 +122,15 @@ def take_sentence(text: str, rng: np.random.Generator) -> tuple[str, str]:
 
 
 def texts_of(pages: Iterable[Page], seed: int = 0) -> Iterator[Text]:
-    """Yield the pages of a source as texts with questions."""
+    """Yield the pages of a source as texts with questions; what many of them ask says nothing and is left out."""
     rng, pages = np.random.default_rng(seed), list(pages)
     count = Counter(section.heading for page in pages for section in page.sections)
     generic = {heading for heading, often in count.items() if often >= GENERIC}
-    for page in pages:
-        text = ask(page, generic, rng)
+    texts = [ask(page, generic, rng) for page in pages]
+    often = Counter(question for text in texts for question, _, _ in text.questions)
+    for text in texts:
         if text.pieces:
-            yield text
+            yield Text(text.pieces, [one for one in text.questions if often[one[0]] < GENERIC])
 
 
 def shards_of(texts: Iterable[Text], size: int = SHARD) -> Iterator[Shard]:
