@@ -25,7 +25,7 @@ OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9
 #: the same BERT, taught to read query and passage together: what that changed comes with this package
 READER = "minilm-reader"
 READER_FILE = Path(__file__).parent / "readers" / "minilm-reader.safetensors"
-READER_SHA256 = "225ccb1e34f3b91b774d33089e797bf8248f01c613a1ca15714267d8b6e9ce32"
+READER_SHA256 = "acaeda599416f1e2c2a26286cd3a9b5a2d9968f36d3de3a751f93070a5db04e8"
 #: the reader's linear layer over [CLS], in that file
 _SCORE = ("score.weight", "score.bias")
 #: what is read of a BERT's config.json. All else is not: the library would load adapters, quantisers, other files and

@@ -122,7 +122,7 @@ def test_a_choice_of_friends_a_readout_a_loss_and_a_column_are_one_file(tales, t
     assert "weight" not in text.splitlines()[0]  # none was chosen
     value = json.loads((tmp_path / "out" / "runs" / "socialformer.0.json").read_text())
     assert set(value["interpolated"]["measures"]["test"]["RR@10"]) == {"q-w4", "q-w5"}
-    assert value["interpolated"]["weight"] == 0.5
+    assert value["interpolated"]["weight"] == 0.4
     first = json.loads((tmp_path / "out" / "runs" / "ql-untrained.0.json").read_text())
     assert first["measures"]["RR@10"] == {"q-w4": 1.0, "q-w5": 1.0}
     mine = sys.modules["my_parts"]

@@ -33,6 +33,7 @@ from socialgraph.data.collection import Run as Ranking
 from socialgraph.data.files import check_room, file_name
 from socialgraph.errors import OptionError, counted, first_line
 from socialgraph.ranking import Retriever, processes
+from socialgraph.ranking.interpolate import DEFAULT_WEIGHT
 from socialgraph.recipes.build import PARTS, Parts, build_named
 from socialgraph.recipes.compose import merged
 
@@ -316,14 +317,14 @@ def timed(folder: Path) -> Iterator[Clock]:
 def evaluated(config: DictConfig, dev: Split, on_dev: Ranking, test: Split, ordered: Ranking) -> dict[str, Any]:
     """Return what is measured of a system, alone and mixed with the first stage.
 
-    The weight of the mixture is the one that is best on dev by the first measure, or a half where no query of dev is
-    ranked.
+    The weight of the mixture is the one that is best on dev by the first measure, or the default where no query of dev
+    is ranked.
     """
 
     def measured(split: Split, run: Ranking) -> Measures:
         return ranking.evaluate(split.qrels, run, list(config.measures)).per_query
 
-    weight, dev_measures = 0.5, dict[str, float]()
+    weight, dev_measures = DEFAULT_WEIGHT, dict[str, float]()
     if dev.queries:
         dev_measures = means(measured(dev, on_dev))
         weight = ranking.choose_weight(dev.candidates or {}, on_dev, dev.qrels, config.measures[0])

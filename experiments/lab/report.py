@@ -237,7 +237,7 @@ def measures(of: Comparison) -> Columns:
 
 MIXED = (
     "+ BM25: the scores mixed with the candidates' own, each scaled to [0, 1], with the weight of theirs that is best "
-    "on dev (a half where no query of dev is ranked)."
+    "on dev (0.4 of BM25 where no query of dev is ranked)."
 )
 
 

@@ -16,8 +16,11 @@ from socialgraph.ranking.evaluate import evaluate
 DEFAULT_GRID = tuple(step / 20 for step in range(21))
 """0, 0.05, ..., 1."""
 
+DEFAULT_WEIGHT = 0.4
+"""Share of BM25 beside "minilm-reader" where there is no dev split; chosen on six dev sets, see the reader's card."""
 
-def interpolate(first: Run, second: Run, weight: float) -> Run:
+
+def interpolate(first: Run, second: Run, weight: float = DEFAULT_WEIGHT) -> Run:
     """Return `weight * minmax(first) + (1 - weight) * minmax(second)`, query by query, best document first.
 
     Min-max is over the documents that a run holds for the query: the lowest becomes 0, the highest 1; where
@@ -27,7 +30,8 @@ def interpolate(first: Run, second: Run, weight: float) -> Run:
     Args:
         first: A run.
         second: Another; the result holds the queries of `first` in their order, then those of `second` alone.
-        weight: Share of `first`, from 0 to 1.
+        weight: Share of `first`, from 0 to 1. Without a dev split to choose it on (:func:`choose_weight`) take the
+            default, with BM25 as `first`.
 
     Raises:
         InputError: A score is not finite.
