@@ -17,11 +17,12 @@ def main(config: DictConfig) -> None:
     from pathlib import Path
 
     import torch
-    from lab.reader.make import make_shards, shards_of_collection
+    from lab.reader.make import found, make_shards, make_test, shards_of_collection
     from lab.reader.publish import publish, save_as_bert
     from lab.reader.shards import Shard
     from lab.reader.training import Lessons, lessons_of, log, train
     from lab.task import made
+    from tqdm import tqdm
 
     from socialgraph.data import Collection
     from socialgraph.nn import MaxP, SentenceEncoder
@@ -29,21 +30,25 @@ def main(config: DictConfig) -> None:
     torch.set_num_threads(config.threads)
     torch.manual_seed(config.training.seed)
     folder, device = Path(config.folder), torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    shards = folder / "shards"
-    make_shards([file for pattern in config.sources for file in sorted(Path("/").glob(pattern.lstrip("/")))], shards)
+    held_out = set()
+    for name, patterns in config.tests.items():
+        held_out.update(files := found(patterns))
+        make_test(name, files, folder / "tests", manual=name == "manual")
+    for file in found(config.sources):
+        if file not in held_out:
+            make_shards(file, folder / "shards")
     for name, spec in config.collections.items():
         collection = made(spec, f"collections.{name}", Collection)
-        shards_of_collection(name, collection, Path(config.data_root) / name, shards)
+        shards_of_collection(name, collection, Path(config.data_root) / name, folder / "shards")
     encoder = SentenceEncoder.from_backbone("minilm").eval().to(device)
     lessons = []
-    for number, file in enumerate(sorted(shards.glob("*.xz"))):
+    for number, file in enumerate(tqdm(sorted((folder / "shards").glob("*.npz")), "teachers", disable=None)):
         repeats = config.training.repeats if file.name.startswith("real-") else config.training.others
         lessons.append(lessons_of(Shard.read(file), encoder, config.training, number, repeats))
     several = Lessons.joined(lessons)
     log.info("%d passages, %d groups of them", len(several.ptr) - 1, len(several.groups.question))
     reader = MaxP.from_backbone("minilm", dropout=0.0).to(device)
-    for _ in train(reader, several, config.training, config.seconds):
-        save_as_bert(reader, folder / "backbone")
+    train(reader, several, config.training)
     reader = reader.cpu()
     save_as_bert(reader, folder / "backbone")
     log.info("start from it with backbone=%s", folder / "backbone")

@@ -251,9 +251,9 @@ class Reader:
 
     folder: str = MISSING
     threads: int = MISSING
-    seconds: float = MISSING
     data_root: str = MISSING
     sources: list[str] = MISSING
+    tests: dict[str, list[str]] = MISSING
     collections: dict[str, Any] = MISSING
     training: Teaching = field(default_factory=Teaching)
     rank: int = MISSING

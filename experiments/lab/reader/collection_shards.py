@@ -1,16 +1,11 @@
-"""Collections as shards: only documents that answer no dev or test question, and only training questions.
-
-Beside people's questions, whose evidence is known, the text itself gives some (shards.py): the first sentence of a
-document, and sentences of its paragraphs.
-"""
+"""Collections as shards: only documents that answer no dev or test question, and only training questions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import numpy as np
-from lab.reader.shards import QUESTION, Shard, Text, texts_of
-from lab.reader.sources import Page, Section
+from lab.reader.shards import QUESTION, Shard
 from tqdm import tqdm
 
 from socialgraph.data import Collection, GraphBuilder, TermStatistics, Tokens
@@ -23,7 +18,7 @@ from socialgraph.partition import EdgeCircles
 LONGEST = 4096
 
 
-def collection_shard(collection: Collection, evidence: dict[str, Evidence], circles: int = 900) -> Shard:
+def collection_shard(collection: Collection, evidence: dict[str, Evidence], circles: int = 500) -> Shard:
     """Return the training documents of a collection, the training questions whose evidence is known, and circles.
 
     Args:
@@ -81,18 +76,3 @@ def friends_of(
             members = node[circle == c]
             if len(members) >= 16:
                 yield pairs[owner[c]][0], np.sort(members) - int(batch.ptr[owner[c]])
-
-
-def texts_of_collection(collection: Collection) -> Iterator[Text]:
-    """Yield the training documents as texts that ask their own sentences."""
-    held_out = collection.held_out_documents()
-    pages = []
-    for document_id in sorted(collection.documents):
-        if document_id not in held_out:
-            document = collection.documents[document_id]
-            first, _, rest = document.text.partition(". ")
-            lines = rest.split("\n")
-            parts = ["\n".join(lines[n : n + 6]) for n in range(0, len(lines), 6)]
-            sections = [Section(first.strip() + ".", parts[0]), *(Section("", part) for part in parts[1:])]
-            pages.append(Page(document_id, document.title, sections))
-    return texts_of(pages)

@@ -11,6 +11,7 @@ and their weighted sum is what the reader learns. All is computed for whole shar
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -194,6 +195,15 @@ class Groups:
     passage: Tensor
     target: Tensor
     scattered: Tensor
+
+    def __getitem__(self, some: Tensor) -> Groups:
+        """Return some of the groups."""
+        return Groups(*(part[some] for part in vars(self).values()))
+
+    @classmethod
+    def joined(cls, several: Sequence[Groups]) -> Groups:
+        """Return several as one."""
+        return cls(*(torch.cat(parts) for parts in zip(*(vars(one).values() for one in several), strict=True)))
 
 
 def draw(

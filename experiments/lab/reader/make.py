@@ -1,14 +1,15 @@
-"""Makes shards out of what apt and pip have downloaded: one or several files for each source."""
+"""Makes shards out of what apt and pip have downloaded, and collections of what the reader is to be tested on."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from lab.reader.collection_shards import collection_shard, texts_of_collection
-from lab.reader.shards import shards_of, texts_of
-from lab.reader.sources import Page, description_pages, docstring_pages, html_pages, read_lz4
+from lab.reader.collection_shards import collection_shard
+from lab.reader.heldout import collection_of, write_collection
+from lab.reader.shards import Shard, shards_of, texts_of
+from lab.reader.sources import Page, description_pages, docstring_pages, html_pages, manual_pages, read_lz4
 
 from socialgraph.data import Collection
 from socialgraph.data.evidence import evidence_of
@@ -16,44 +17,50 @@ from socialgraph.data.evidence import evidence_of
 log = logging.getLogger("socialgraph")
 
 
+def found(patterns: Iterable[str]) -> list[Path]:
+    """Return the files of some patterns, each with its whole path."""
+    return [file for one in patterns for file in sorted(Path(one).parent.glob(Path(one).name))]
+
+
 def pages_of(file: Path) -> Iterable[Page]:
     """Return the pages of a file that apt or pip downloaded."""
     if file.suffix == ".deb":
         return html_pages(file)
-    if file.suffix == ".whl":
-        return docstring_pages(file)
-    return description_pages(read_lz4(file))
+    return docstring_pages(file) if file.suffix == ".whl" else description_pages(read_lz4(file))
 
 
-def make_shards(files: Iterable[Path], folder: Path) -> None:
-    """Write the shards of each source, named by it; a source that has some is left alone."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for file in files:
-        name = file.name.split("_")[0] if file.suffix == ".deb" else file.name.split("-")[0]
-        if (folder / f"{name}.done").exists():
-            continue
-        count = questions = 0
-        for number, shard in enumerate(shards_of(texts_of(pages_of(file)))):
-            shard.write(folder / f"{name}-{number:02d}.xz")
-            count, questions = count + len(shard.tokens), questions + len(shard.document)
-        (folder / f"{name}.done").write_text(f"{name}\t{count}\t{questions}\n")
-        log.info("%s: %d word pieces, %d questions", name, count, questions)
+def make_shards(file: Path, folder: Path) -> None:
+    """Write the shards of a source, named by it."""
+    name = file.name.split("_")[0] if file.suffix == ".deb" else file.name.split("-")[0]
+    write(name, shards_of(texts_of(pages_of(file))), folder)
 
 
 def shards_of_collection(name: str, collection: Collection, place: Path, folder: Path) -> None:
-    """Write the shards of a collection: "real-", people's questions, and "own-", what its text asks.
+    """Write the shard of a collection, "real-": questions of people; the places of their answers lie in a folder."""
+    write(f"real-{name}", (collection_shard(collection, evidence_of(name, collection, place)) for _ in "1"), folder)
 
-    Args:
-        name: of the collection.
-        collection: with the split "train".
-        place: the folder with its places of answers.
-        folder: where to.
-    """
+
+def write(name: str, shards: Iterator[Shard], folder: Path) -> None:
+    """Write shards; a source that has all of its own is left alone."""
     if (folder / f"{name}.done").exists():
         return
     folder.mkdir(parents=True, exist_ok=True)
-    real = collection_shard(collection, evidence_of(name, collection, place))
-    real.write(folder / f"real-{name}-00.xz")
-    for number, shard in enumerate(shards_of(texts_of_collection(collection))):
-        shard.write(folder / f"own-{name}-{number:02d}.xz")
-    (folder / f"{name}.done").write_text(f"{name}\t{len(real.tokens)}\t{len(real.document)}\n")
+    count = questions = 0
+    for number, shard in enumerate(shards):
+        shard.write(folder / f"{name}-{number:02d}.npz")
+        count, questions = count + len(shard.tokens), questions + len(shard.document)
+    (folder / f"{name}.done").write_text(f"{name}\t{count}\t{questions}\n")
+    log.info("%s: %d word pieces, %d questions", name, count, questions)
+
+
+def make_test(name: str, files: Iterable[Path], folder: Path, manual: bool) -> None:
+    """Write a collection that asks for the pages of some files, which are not trained on.
+
+    Args:
+        name: of the collection.
+        files: of Debian packages.
+        folder: where to.
+        manual: ask for manual pages by their one line; else for pages in HTML, by headings.
+    """
+    pages = [page for file in files for page in (manual_pages(file) if manual else html_pages(file))]
+    write_collection(collection_of(name, pages, titles=manual), folder / name)

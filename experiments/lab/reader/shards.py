@@ -10,11 +10,10 @@ taken out of the text:
 
 from __future__ import annotations
 
-import lzma
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -61,22 +60,15 @@ class Shard:
     circle_length: Ints
 
     def write(self, file: Path) -> None:
-        """Write to a file, compressed: a little more than a byte for each word piece."""
-        with atomic_write(file, "wb") as raw, lzma.open(raw, "wb", preset=2) as out:
-            for part in fields(self):
-                np.save(out, smallest(getattr(self, part.name)), allow_pickle=False)
+        """Write to a file, compressed."""
+        with atomic_write(file, "wb") as out:
+            np.savez_compressed(out, **vars(self))
 
     @classmethod
     def read(cls, file: Path) -> Shard:
         """Read what :meth:`write` wrote."""
-        with lzma.open(file, "rb") as source:
-            read = np.lib.format.read_array  # np.load would go back to the start for each
-            return cls(*(read(source, allow_pickle=False).astype(np.int64) for _ in fields(cls)))
-
-
-def smallest(values: Ints) -> npt.NDArray[Any]:
-    """Return whole numbers, 0 or more, in the smallest type that holds them."""
-    return values.astype(np.min_scalar_type(int(values.max(initial=0))))
+        with np.load(file, allow_pickle=False) as arrays:
+            return cls(**arrays)
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 Each function reads files that apt and pip have downloaded, and nothing is executed:
 
-* :func:`html_pages`, of a Debian package with documentation in HTML, or in perl's POD;
+* :func:`html_pages`, of a Debian package with documentation in HTML;
 * :func:`manual_pages`, of a Debian package, formatted by groff;
 * :func:`docstring_pages`, of a wheel: one page for each module;
 * :func:`description_pages`, of an index of packages ("Translation-en").
@@ -14,7 +14,6 @@ import ast
 import gzip
 import html
 import io
-import json
 import re
 import subprocess
 import tarfile
@@ -30,6 +29,8 @@ HIDDEN = re.compile(r"<(script|style|nav|header|footer|head|form|button|svg)\b.*
 HEADING = re.compile(r"<(/?)h[1-6]\b[^>]*>", re.I)
 BLOCK = re.compile(r"</?(?:p|div|li|tr|dt|dd|pre|br|table|ul|ol|section|td|th|blockquote)\b[^>]*>", re.I)
 TAG = re.compile(r"<[^>]+>")
+#: files of a wheel that are not read
+UNREAD = re.compile(r"(^|/)(tests?|testing|_vendor|vendored|migrations)/|/test_")
 #: a line that stands on more pages of a source is decoration, too
 OFTEN = 20
 #: marks around a heading
@@ -68,13 +69,13 @@ def deb_files(deb: Path, pattern: str) -> Iterator[tuple[str, bytes]]:
 
 
 def html_pages(deb: Path) -> list[Page]:
-    """Return the pages of a Debian package's HTML, and POD, files."""
+    """Return the pages of a Debian package's HTML files."""
     pages, seen = [], set[int]()
-    for path, content in deb_files(deb, r"\.(html?|pod)(\.gz)?$"):
+    for path, content in deb_files(deb, r"\.html?(\.gz)?$"):
         if re.search(r"/(?!en\b)[a-z]{2}(-[A-Z]{2})?/", path):
             continue  # in another language
         content = gzip.decompress(content) if path.endswith(".gz") else content
-        text = marked_pod(content) if ".pod" in path else marked_html(content)
+        text = marked_html(content)
         if len(text) > 200 and hash(text) not in seen:
             seen.add(hash(text))
             pages.append(divided(path, text))
@@ -86,14 +87,6 @@ def marked_html(content: bytes) -> str:
     text = HIDDEN.sub(" ", content.decode("utf-8", "replace"))
     text = HEADING.sub(lambda found: END if found[1] else BEGIN, text)
     return html.unescape(TAG.sub("", BLOCK.sub("\n", text)))
-
-
-def marked_pod(content: bytes) -> str:
-    """Return the text of a POD file, marked likewise."""
-    text = content.decode("utf-8", "replace")
-    text = re.sub(r"^=(?:head\d|item) +(.+)$", rf"{BEGIN}\1{END}", text, flags=re.M)
-    text = re.sub(r"^=\w+.*$", "", text, flags=re.M)
-    return re.sub(r"[A-Z]<+ ?([^<>]*?) ?>+", r"\1", text)
 
 
 def divided(name: str, text: str) -> Page:
@@ -143,34 +136,19 @@ def manual_pages(deb: Path) -> Iterator[Page]:
 
 
 def docstring_pages(wheel: Path) -> Iterator[Page]:
-    """Yield the modules of a wheel: each docstring is a section, and its first sentence the heading.
-
-    Where a module of Ansible describes itself in YAML, or a service of AWS in JSON, that is read.
-    """
+    """Yield the modules of a wheel: each docstring is a section, and its first sentence the heading."""
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
-            if re.search(r"(^|/)(tests?|testing|_vendor|vendored|migrations)/|/test_", name):
-                continue
-            if name.endswith(".py"):
+            if name.endswith(".py") and not UNREAD.search(name):
                 page = module_page(name, archive.read(name).decode("utf-8", "replace"))
-            elif name.endswith("service-2.json.gz"):
-                page = service_page(name, json.loads(gzip.decompress(archive.read(name))))
-            else:
-                continue
-            if page.sections:
-                yield page
+                if page.sections:
+                    yield page
 
 
 def module_page(name: str, source: str) -> Page:
     """Return the docstrings of a module."""
     page = Page(name, name.removesuffix(".py").removesuffix("/__init__").replace("/", "."))
     if len(source) > 1_500_000 or ('"""' not in source and "'''" not in source):
-        return page
-    about = re.search(r"^DOCUMENTATION = r?['\"]{3}(.*?)['\"]{3}", source, re.M | re.S)
-    if about:
-        short = re.search(r"^short_description: *['\"]?(.+?)['\"]?$", about[1], re.M)
-        if short:
-            page.sections.append(Section(short[1], re.sub(r"^short_description:.*$", "", about[1], flags=re.M)))
         return page
     try:
         with warnings.catch_warnings():
@@ -191,17 +169,6 @@ def module_page(name: str, source: str) -> Page:
         if isinstance(node, ast.Module | ast.ClassDef):
             named = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
             nodes += [(f"{inside}.{n.name}".strip("."), n) for n in node.body if isinstance(n, named)]
-    return page
-
-
-def service_page(name: str, service: dict) -> Page:
-    """Return the operations of a service of AWS."""
-    page = Page(name, service["metadata"].get("serviceFullName", name))
-    for operation, about in service["operations"].items():
-        text = " ".join(html.unescape(re.sub("<[^>]+>", " ", about.get("documentation", ""))).split())
-        first, _, rest = text.partition(". ")
-        if len(rest) > 200:
-            page.sections.append(Section(first[:300], f"{operation}\n{rest}"))
     return page
 
 

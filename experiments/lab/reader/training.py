@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -54,17 +55,16 @@ class Lessons:
     @classmethod
     def joined(cls, several: list[Lessons]) -> Lessons:
         """Return the lessons of several shards as one."""
-        passages = np.cumsum([0, *(len(one.ptr) - 1 for one in several)])
-        questions = np.cumsum([0, *(len(one.asked_ptr) - 1 for one in several)])
+        passages = np.cumsum([0, *(len(one.ptr) - 1 for one in several)]).tolist()
+        questions = np.cumsum([0, *(len(one.asked_ptr) - 1 for one in several)]).tolist()
+        moved = [
+            replace(one.groups, question=one.groups.question + q, passage=one.groups.passage + p)
+            for one, q, p in zip(several, questions, passages, strict=False)
+        ]
         return cls(
             torch.cat([one.tokens for one in several]), cumsum(torch.cat([one.ptr.diff() for one in several])),
             torch.cat([one.asked for one in several]), cumsum(torch.cat([one.asked_ptr.diff() for one in several])),
-            Groups(
-                torch.cat([one.groups.question + int(q) for one, q in zip(several, questions, strict=False)]),
-                torch.cat([one.groups.passage + int(p) for one, p in zip(several, passages, strict=False)]),
-                torch.cat([one.groups.target for one in several]),
-                torch.cat([one.groups.scattered for one in several]),
-            ),
+            Groups.joined(moved),
         )  # fmt: skip
 
 
@@ -99,15 +99,9 @@ def lessons_of(shard: Shard, encoder: SentenceEncoder, options: Any, seed: int, 
                 options.teachers, generator, scattered,
             )  # fmt: skip
             some = torch.nonzero(torch.rand(len(document), generator=generator, device=device) < amount)[:, 0]
-            drawn.append(subset(groups, some))
+            drawn.append(groups[some])
             amount -= 1
-    groups = Groups(*(torch.cat([getattr(one, name) for one in drawn]) for name in Groups.__dataclass_fields__))
-    return Lessons(tokens.int(), passages.ptr, asked.int(), asked_ptr, groups)
-
-
-def subset(groups: Groups, some: Tensor) -> Groups:
-    """Return some of the groups."""
-    return Groups(groups.question[some], groups.passage[some], groups.target[some], groups.scattered[some])
+    return Lessons(tokens.int(), passages.ptr, asked.int(), asked_ptr, Groups.joined(drawn))
 
 
 def states_of(model: MaxP, lessons: Lessons, groups: Groups, word: Tensor) -> Tensor:
@@ -164,14 +158,13 @@ def batches(count: int, size: int, generator: torch.Generator) -> Iterator[Tenso
                 yield some
 
 
-def train(model: MaxP, lessons: Lessons, options: Any, seconds: float) -> Iterable[dict[str, float]]:
-    """Train until the time is over, or ``options.steps`` are done; yield what the log says every now and then.
+def train(model: MaxP, lessons: Lessons, options: Any) -> None:
+    """Train for ``options.steps``; the learning rate falls to 0 towards the end.
 
     Args:
         model: the reader, on its device; word and position embeddings stay.
         lessons: on the same device.
         options: ``training`` of conf/reader.yaml.
-        seconds: how long; the learning rate falls to 0 towards the end.
     """
     device = lessons.ptr.device
     model.train()
@@ -181,13 +174,11 @@ def train(model: MaxP, lessons: Lessons, options: Any, seconds: float) -> Iterab
     optimizer = torch.optim.AdamW(learned, options.learning_rate, weight_decay=0.01, fused=device.type == "cuda")
     generator = torch.Generator().manual_seed(options.seed)
     rng = np.random.default_rng(options.seed)
-    begun, total, since = time.monotonic(), torch.zeros((), device=device), 0
-    for step, some in enumerate(batches(len(lessons.groups.question), options.questions, generator)):
-        done = max((time.monotonic() - begun) / max(seconds, 1e-9), step / options.steps if options.steps else 0.0)
-        if done >= 1:
-            break
-        groups = subset(lessons.groups, some.to(device))
-        rate = min(1.0, (step + 1) / options.warm_up, (1 - done) / options.decay)
+    begun, total = time.monotonic(), torch.zeros((), device=device)
+    order = batches(len(lessons.groups.question), options.questions, generator)
+    for step, some in enumerate(islice(order, options.steps)):
+        groups = lessons.groups[some.to(device)]
+        rate = min(1.0, (step + 1) / options.warm_up, (1 - step / options.steps) / options.decay)
         for part in optimizer.param_groups:
             part["lr"] = options.learning_rate * rate
         size = lessons.ptr.diff()[groups.passage.flatten()]
@@ -200,10 +191,8 @@ def train(model: MaxP, lessons: Lessons, options: Any, seconds: float) -> Iterab
         loss.backward()
         torch.nn.utils.clip_grad_norm_(learned, 1.0)
         optimizer.step()
-        total, since = total + loss.detach(), since + 1
+        total += loss.detach()
         if (step + 1) % options.report == 0:
-            about = {"step": step + 1, "loss": total.item() / since, "seconds": time.monotonic() - begun}
-            total, since = torch.zeros((), device=device), 0
-            log.info("step %d: loss %.3f, %.0f s", step + 1, about["loss"], about["seconds"])
-            yield about
+            log.info("step %d: loss %.3f, %.0f s", step + 1, total.item() / options.report, time.monotonic() - begun)
+            total.zero_()
     model.eval()
