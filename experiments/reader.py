@@ -17,7 +17,7 @@ def main(config: DictConfig) -> None:
     from pathlib import Path
 
     import torch
-    from lab.reader.make import found, make_shards, make_test, shards_of_collection
+    from lab.reader.make import make_shards, make_tests, shards_of_collection
     from lab.reader.publish import publish, save_as_bert
     from lab.reader.shards import Shard
     from lab.reader.training import Lessons, lessons_of, log, train
@@ -30,13 +30,8 @@ def main(config: DictConfig) -> None:
     torch.set_num_threads(config.threads)
     torch.manual_seed(config.training.seed)
     folder, device = Path(config.folder), torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    held_out = set()
-    for name, patterns in config.tests.items():
-        held_out.update(files := found(patterns))
-        make_test(name, files, folder / "tests", manual=name == "manual")
-    for file in found(config.sources):
-        if file not in held_out:
-            make_shards(file, folder / "shards")
+    make_tests(config.tests, folder / "tests")
+    make_shards(config.sources, config.tests, folder / "shards")
     for name, spec in config.collections.items():
         collection = made(spec, f"collections.{name}", Collection)
         shards_of_collection(name, collection, Path(config.data_root) / name, folder / "shards")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from lab.reader.collection_shards import collection_shard
@@ -29,10 +29,19 @@ def pages_of(file: Path) -> Iterable[Page]:
     return docstring_pages(file) if file.suffix == ".whl" else description_pages(read_lz4(file))
 
 
-def make_shards(file: Path, folder: Path) -> None:
-    """Write the shards of a source, named by it."""
-    name = file.name.split("_")[0] if file.suffix == ".deb" else file.name.split("-")[0]
-    write(name, shards_of(texts_of(pages_of(file))), folder)
+def make_shards(sources: Iterable[str], tests: Mapping[str, Iterable[str]], folder: Path) -> None:
+    """Write the shards of each source, named by it.
+
+    Args:
+        sources: patterns of files.
+        tests: patterns of those that are left out.
+        folder: where to.
+    """
+    held_out = {file for patterns in tests.values() for file in found(patterns)}
+    for file in found(sources):
+        if file not in held_out:
+            name = file.name.split("_" if file.suffix == ".deb" else "-")[0]
+            write(name, shards_of(texts_of(pages_of(file))), folder)
 
 
 def shards_of_collection(name: str, collection: Collection, place: Path, folder: Path) -> None:
@@ -53,14 +62,17 @@ def write(name: str, shards: Iterator[Shard], folder: Path) -> None:
     log.info("%s: %d word pieces, %d questions", name, count, questions)
 
 
-def make_test(name: str, files: Iterable[Path], folder: Path, manual: bool) -> None:
-    """Write a collection that asks for the pages of some files, which are not trained on.
+def make_tests(tests: Mapping[str, Iterable[str]], folder: Path) -> None:
+    """Write a collection for each name, which asks for the pages of Debian packages: by headings of pages in HTML.
+
+    Manual pages, called "manual", are asked for by their one line.
 
     Args:
-        name: of the collection.
-        files: of Debian packages.
+        tests: name -> patterns of files.
         folder: where to.
-        manual: ask for manual pages by their one line; else for pages in HTML, by headings.
     """
-    pages = [page for file in files for page in (manual_pages(file) if manual else html_pages(file))]
-    write_collection(collection_of(name, pages, titles=manual), folder / name)
+    for name, patterns in tests.items():
+        manual = name == "manual"
+        pages = [page for file in found(patterns) for page in (manual_pages(file) if manual else html_pages(file))]
+        if pages:
+            write_collection(collection_of(name, pages, titles=manual), folder / name)
