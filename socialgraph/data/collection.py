@@ -385,7 +385,7 @@ def hash_split(ids: Iterable[str], shares: Sequence[float]) -> dict[str, list[st
     Raises:
         OptionError: The shares are not three numbers from 0 to 1 with the sum 1.
     """
-    if len(shares) != 3 or min(shares) < 0 or abs(sum(shares) - 1) > 1e-9:
+    if len(shares) != 3 or min(shares) < 0 or not abs(sum(shares) - 1) <= 1e-9:  # NaN is neither
         raise OptionError(f"shares (train, dev, test) must be 3 numbers >= 0 with the sum 1, got {shares}")
     parts: dict[str, list[str]] = {"train": [], "dev": [], "test": []}
     # The last part with a share takes what rounding of the sum leaves over.

@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from bad_input import COLLECTION
 from children import fresh
+from tales import write_collection
 
 from socialgraph import cli
 from socialgraph.data.folder import load_folder
@@ -51,9 +51,7 @@ def _grown(path: str, answer) -> None:
 @pytest.mark.parametrize("name", ["corpus.jsonl.gz", "queries.test.tsv"])
 def test_long_lines_end_in_an_error_not_in_swap(tmp_path, name):
     folder = tmp_path / "collection"
-    folder.mkdir()
-    for good, content in COLLECTION.items():
-        (folder / good).write_bytes(content)
+    write_collection(folder, {"d": "w1"}, {"d": "w1"}, test=["d"])
     (folder / name.removesuffix(".gz")).unlink()
     if name.endswith(".gz"):
         (folder / name).write_bytes(gzip.compress(bytes(8 << 20), 9) * 256)  # 2 GB of nothing but NULs
