@@ -41,11 +41,25 @@ address:
 	  echo "pyproject.toml: Repository and Documentation have no public address yet: write who has the repository for OWNER"; \
 	  exit 1; }
 
+# what calls PyG's scatter, segment or softmax, which take another road there
+SCATTERED := tests/test_scatter.py tests/data/test_relevance.py tests/ranking/test_losses.py \
+  $(addprefix tests/edges/,test_affinity.py test_dynamic_centrality.py test_patterns.py test_word_table.py) \
+  $(addprefix tests/partition/,test_friend_circles.py test_query_windows.py) \
+  $(addprefix tests/nn/,test_attention.py test_icli.py test_idcm.py test_late_interaction.py test_maxp.py \
+    test_sentence_encoder.py test_sparse_transformer.py)
 test-scatter: $(VENV)/.scatter ## the same results with torch-scatter (builds it once, about 5 minutes)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 8 tests/test_scatter.py tests/nn tests/partition tests/edges
+	$(TESTS) $(SCATTERED)
 
+# where another library does the work: transformers, its Trainer, PyG, numba, METIS, igraph, scikit-learn, datasets,
+# ir_datasets, bm25s, ir_measures, networkx, PyTerrier, pandas, Hydra
+LOWEST := tests/kernels/test_cpu.py tests/inspect/test_networkx.py tests/ranker/test_ranker_files.py \
+  $(addprefix tests/nn/,test_bert_weights.py test_socialformer.py test_sparse_transformer.py test_whole_document.py) \
+  $(addprefix tests/partition/,test_metis.py test_modularity.py test_spectral.py) \
+  $(addprefix tests/data/,test_graph.py test_hub.py test_irds.py test_tokens.py) \
+  $(addprefix tests/ranking/,test_checkpoints.py test_evaluate.py test_first_stage.py test_trainer.py) \
+  tests/test_options.py tests/test_pyterrier.py tests/test_run.py tests/test_table.py
 test-lowest: $(VENV)-lowest/.test ## a part of the tests with the lowest versions that pyproject.toml allows
-	OMP_NUM_THREADS=1 $(VENV)-lowest/bin/python -m pytest -n auto --maxprocesses 8 tests/nn tests/ranking tests/data tests/test_run.py tests/test_docs_pages.py
+	$(subst $(BIN),$(VENV)-lowest/bin,$(TESTS)) $(LOWEST)
 
 $(VENV)/.venv:
 	$(PYTHON) -m venv $(VENV)
