@@ -31,14 +31,6 @@ class Pairs(Partition):
         return torch.stack([member, torch.arange(leader.numel()).repeat_interleave(2)]), leader
 
 
-class OneCircle(Pairs):
-    """Forgets all but the first document."""
-
-    def forward(self, *graph):
-        circles, leader = super().forward(*graph)
-        return circles[:, :2], leader[:1]
-
-
 class Everybody(Pattern):
     """All pairs alike."""
 
@@ -56,10 +48,6 @@ class Chain(EdgeSampler):
         row, col = torch.cat([left, left + 1]), torch.cat([left + 1, left])
         order = torch.argsort(2 * row + (col > row))
         return torch.stack([row, col])[:, order], torch.ones(row.numel())
-
-
-def a_function():
-    pass
 '''
 
 

@@ -1,11 +1,13 @@
 """Re-ranking that is stopped goes on: nothing is scored twice, other work is refused, a full disk spoils nothing."""
 
 import json
+import math
+from contextlib import contextmanager
+from unittest import mock
 
 import pytest
 import torch
 from full_disk import files_no_larger_than
-from power_cut import PowerCut, counted
 from tales import builder_of, random_texts
 
 from socialgraph.data import Document, PassageBM25, TermStatistics
@@ -17,6 +19,25 @@ from socialgraph.ranking import rerank
 from socialgraph.ranking.journal import read_journal
 
 QUERIES = {"q1": "w1 w2", "q2": "w3", "q3": "w9 w8 w7"}
+
+
+class PowerCut(Exception):
+    """Work is stopped in the middle."""
+
+
+@contextmanager
+def counted(model, stop_after):
+    """Keep what a model is given, batch by batch; at the one after ``stop_after`` everything stops."""
+    batches, compute = [], model.forward
+
+    def counting(batch):
+        if len(batches) >= stop_after:
+            raise PowerCut
+        batches.append(batch)
+        return compute(batch)
+
+    with mock.patch.object(model, "forward", counting):
+        yield batches
 
 
 @pytest.fixture
@@ -35,7 +56,7 @@ def model(tiny_bert):
 def ranked(builder, model, tmp_path):
     """Return a function that re-ranks with a journal, and counts the batches that are scored."""
 
-    def run(stop_after=float("inf"), journal=tmp_path / "journal", queries=QUERIES, **options):
+    def run(stop_after=math.inf, journal=tmp_path / "journal", queries=QUERIES, **options):
         candidates = {query_id: dict.fromkeys(builder.documents, 1.0) for query_id in queries}
         options = {"token_budget": 60, "progress": False, **options}
         with counted(model, stop_after) as calls:
