@@ -181,17 +181,6 @@ def pytest_collection_modifyitems(items):
         random.Random(int(seed)).shuffle(items)
 
 
-def pytest_terminal_summary(terminalreporter):
-    """Print what tests tell of how much they tried: ``record_property("told", ...)``."""
-    reports = terminalreporter.stats.get("", [])
-    told = [one for report in reports if report.when == "teardown" for one in report.user_properties]
-    lines = [str(text) for name, text in told if name == "told"]
-    if lines:
-        terminalreporter.section("how much was tried")
-    for line in sorted(lines):
-        terminalreporter.write_line(line)
-
-
 @pytest.fixture(scope="module")
 def chromium():
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

@@ -122,7 +122,6 @@ def test_code_beside_a_model_never_runs(tiny_bert, tmp_path):
     with pytest.raises(CheckpointError, match="unexpected keyword argument 'auto_map'"):
         Socialformer.from_pretrained(saved)
     assert not ran.exists()
-    assert not ran.exists()
 
 
 def test_a_cache_opens_no_pickle(tiny_bert, tmp_path):
