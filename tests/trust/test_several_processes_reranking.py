@@ -87,7 +87,8 @@ def test_two_processes_return_what_one_does(alone, tmp_path):
         mine, asked, run = one["own"]
         assert list(mine) == list(run) == [f"q{number}"]
         assert run[f"q{number}"].keys() == asked[f"q{number}"].keys()
-    assert done.stderr.count("re-ranking (1 of 2 processes): 100%") >= 3  # bars of one process only
+    # two calls have work, and a bar is drawn at its end at least once
+    assert done.stderr.count("re-ranking (1 of 2 processes): 100%") >= 2
 
 
 if __name__ == "__main__":
