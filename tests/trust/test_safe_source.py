@@ -19,6 +19,10 @@ OPTIONS = {
 }  # fmt: skip
 
 
+#: makes texts for the reader's training with dpkg-deb, groff and apt-helper, by fixed commands without a shell
+RUNS_PROGRAMS = PACKAGE.parent / "experiments" / "lab" / "reader" / "sources.py"
+
+
 def found(source: str) -> list[str]:
     """Return what a source must not hold, with its line."""
     wrong = []
@@ -37,4 +41,6 @@ def found(source: str) -> list[str]:
 
 def test_the_source_loads_no_pickle_and_runs_no_code():
     assert len(SOURCES) > 80
-    assert {str(file): wrong for file in SOURCES if (wrong := found(file.read_text("utf-8")))} == {}
+    wrong = {file: found(file.read_text("utf-8")) for file in SOURCES}
+    wrong[RUNS_PROGRAMS] = [one for one in wrong[RUNS_PROGRAMS] if not one.endswith("import subprocess")]
+    assert {str(file): some for file, some in wrong.items() if some} == {}
