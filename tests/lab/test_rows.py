@@ -88,7 +88,7 @@ def test_a_class_of_ones_own_must_be_there_and_typed(hydra):
         composed(typed, "row")
 
 
-@pytest.mark.parametrize("table", ["table1", "table2", "whole-documents"])
+@pytest.mark.parametrize("table", ["table1", "table2", "whole-documents", "trained"])
 @pytest.mark.parametrize("size", ["cpu", "gpu"])
 def test_every_row_of_a_table_is_a_system_of_its_own(hydra, table, size):
     config, seen = configured("run", f"table={table}", f"size={size}"), []
@@ -101,5 +101,5 @@ def test_every_row_of_a_table_is_a_system_of_its_own(hydra, table, size):
             assert one["recipe"]["circles"]["k"] == config.size.long_circles
         assert one["recipe"] not in seen, f"{row.name} is the same as another row"
         seen.append(one["recipe"])
-    assert len(seen) == {"table1": 28, "table2": 9, "whole-documents": 9}[table]
+    assert len(seen) == {"table1": 28, "table2": 9, "whole-documents": 9, "trained": 7}[table]
     assert {one.to for one in config.report.differences} <= {row.name for row in known}
