@@ -154,7 +154,7 @@ def _add_inspect(result: argparse.ArgumentParser) -> None:
         (["--length"], "document_length", "word pieces of the document that are read"),
         (["-k"], "k", "number of circles"),
         (["--window"], "window", "word pieces of a passage"),
-        (["--seed"], "seed", "of the coins that draw the edges"),
+        (["--seed"], "seed", "of the draws of edges"),
     ):
         add(*name, type=int, default=shipped[kind], help=f"{text} (default: {shipped[kind]})")
     add("--partition", default="edge", metavar="NAME",

@@ -14,7 +14,7 @@ from workshop import MY_MODULE, compare, table
 
 from socialgraph import recipes
 from socialgraph.recipes.build import build
-from socialgraph.recipes.compose import compose_recipe, taken
+from socialgraph.recipes.compose import compose_recipe, filter_kwargs
 
 
 def test_partitions_side_by_side_once(workshop, capsys):
@@ -55,7 +55,7 @@ def test_every_file_of_edges_can_be_made(hydra, name, tiny_bert):
 
 @pytest.mark.parametrize("name", shelf("partition"))
 def test_every_partition_takes_what_a_comparison_gives(hydra, name, caplog):
-    made = build(taken(compose("config", [f"partition={name}", "++partition.k=3"]).partition))
+    made = build(filter_kwargs(compose("config", [f"partition={name}", "++partition.k=3"]).partition))
     assert (made.like if name == "random" else made).k == 3
     assert "left out" not in caplog.text
 

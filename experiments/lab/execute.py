@@ -25,7 +25,7 @@ from transformers import TrainingArguments, set_seed
 
 from lab.results import Results
 from lab.rows import Run
-from lab.task import Task, load_task, made, rank_by_first_stage, read_texts
+from lab.task import Task, instantiate_as, load_task, rank_by_first_stage, read_texts
 from socialgraph import ranking
 from socialgraph.backbone import has_bfloat16
 from socialgraph.data import Cache, GraphBuilder, Split, TrainingGroups
@@ -266,7 +266,9 @@ def train_and_rank(run: Run, system: System, task: Task) -> tuple[Ranking, dict[
     """Train a system and re-rank with it; what learns nothing is ranked as it is."""
     config, folder, dev, test = run.config, run.unfinished, task.dev, task.test
     if system.is_first_stage:
-        first = made(system.values["first_stage"], "recipe.first_stage", Retriever).fit(task.collection.documents)
+        first = instantiate_as(system.values["first_stage"], "recipe.first_stage", Retriever).fit(
+            task.collection.documents
+        )
         on_dev, ordered = rank_by_first_stage(first, dev), rank_by_first_stage(first, test)
         alone = {"interpolated": None, "seconds_per_document": None}
         return ordered, {**evaluated(config, dev, on_dev, test, ordered), **alone}

@@ -21,7 +21,7 @@ from lab.execute import System
 from lab.report import Comparison, Line, buckets, per_query
 from lab.results import Results, versions, write_figure, write_text
 from lab.rows import composed, results_folder
-from lab.task import load_task, made, read_texts
+from lab.task import instantiate_as, load_task, read_texts
 from socialgraph.data import Cache, Collection, GraphBuilder, TermStatistics, Tokens
 from socialgraph.data.collection import hash_fraction
 from socialgraph.data.graph import DocumentGraph, circle_size
@@ -30,7 +30,7 @@ from socialgraph.errors import InputError, OptionError
 from socialgraph.partition import Whole
 from socialgraph.ranking import evaluate
 from socialgraph.recipes.build import build
-from socialgraph.recipes.compose import taken
+from socialgraph.recipes.compose import filter_kwargs
 
 #: a figure and the numbers in it
 Drawn = tuple[Figure, dict[str, Any]]
@@ -76,7 +76,7 @@ def figure4(config: DictConfig) -> Drawn:
     if (config.query is None) != (config.document is None):
         raise OptionError("query and document come together: give both or none")
     config = composed(["edges.sparsity=0.9", *typed()])  # the paper's, for this figure
-    edges = made(config.edges, "edges", SocialEdges)
+    edges = instantiate_as(config.edges, "edges", SocialEdges)
     collection, tokens, statistics = read(config)
     pair = ("query", config.query, config.document)
     if config.query is None:
@@ -140,8 +140,8 @@ def figure5(config: DictConfig) -> Drawn:
     each = [composed([f"partition={name}", *PAPER_CIRCLES, *typed()]) for name in config.partitions]
     names = [f"{name}-level" for name in config.partitions]
     config = composed([*PAPER_CIRCLES, *typed()])
-    partitions = {name: build(taken(one.partition)) for name, one in zip(names, each, strict=True)}
-    given = made(config.edges, "edges", SocialEdges)
+    partitions = {name: build(filter_kwargs(one.partition)) for name, one in zip(names, each, strict=True)}
+    given = instantiate_as(config.edges, "edges", SocialEdges)
     collection, tokens, statistics = read(config)
     pairs = relevant_pairs(collection, config, tokens)[: config.documents]
     k, max_size = (max(one.partition[option] for one in each) for option in ("k", "max_size"))
@@ -216,7 +216,7 @@ def draw_circle_sizes(sizes: Mapping[str, Mapping[float, Sequence[Sequence[int]]
 
 def figure6(config: DictConfig) -> Drawn:
     """Measure finished rows and draw them by the length of what was to be found."""
-    collection = made(config.data.collection, "data.collection", Collection)
+    collection = instantiate_as(config.data.collection, "data.collection", Collection)
     split = str(config.data.splits.test)
     results, measured = Results(results_folder(config)), {}
     for row in config.rows:
@@ -277,7 +277,7 @@ def lengths_of(queries: Sequence[str], collection: Collection, split: str, token
 
 def read(config: DictConfig) -> tuple[Collection, Tokens, TermStatistics]:
     """Return a configuration's collection, its word pieces and their statistics."""
-    collection = made(config.data.collection, "data.collection", Collection)
+    collection = instantiate_as(config.data.collection, "data.collection", Collection)
     return collection, *read_texts(collection, config.backbone, config.document_length, config.query_length)
 
 

@@ -131,8 +131,8 @@ def _load_task(description: str) -> Task:
         amount = getattr(data.queries, name)
         if (amount is not None and amount < 0) or data.depth < 1:
             raise OptionError(f"data.queries.{name} and data.depth must not be negative, got {amount} and {data.depth}")
-    collection = made(data.collection, "data.collection", Collection)
-    retriever = None if data.retriever is None else made(data.retriever, "data.retriever", Retriever)
+    collection = instantiate_as(data.collection, "data.collection", Collection)
+    retriever = None if data.retriever is None else instantiate_as(data.retriever, "data.retriever", Retriever)
     for split, path in data.runs.items():
         collection = collection.with_candidates(split, read_run(path))
     splits = data.splits
@@ -152,7 +152,7 @@ def _load_task(description: str) -> Task:
     return Task(data, collection.with_splits(whole), collection, retriever)
 
 
-def made(spec: Any, option: str, kind: type[T]) -> T:
+def instantiate_as(spec: Any, option: str, kind: type[T]) -> T:
     """Return the object that an option describes by its class or function.
 
     Raises:

@@ -61,7 +61,14 @@ def transform(
 class _Attend(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, heads: int, ptr: Tensor, widest: int, rows: Tensor | None, learns: bool, *weights: Tensor
+        ctx: Any,
+        x: Tensor,
+        heads: int,
+        ptr: Tensor,
+        widest: int,
+        rows: Tensor | None,
+        trainable: bool,
+        *weights: Tensor,
     ) -> tuple[Tensor, Tensor]:
         width = x.size(1)
         weight, bias = x.new_empty(3 * width, width), x.new_empty(3 * width)
@@ -75,7 +82,7 @@ class _Attend(torch.autograd.Function):
             listener = x[rows]
             packed = (F.linear(listener, weight[:width], bias[:width]), F.linear(x, weight[width:], bias[width:]))
         heard, lse = _heard(packed, heads, ptr, widest)
-        if learns:
+        if trainable:
             ctx.save_for_backward(x, listener, weight, heard, lse, ptr, rows, *packed)
             ctx.heads, ctx.widest, ctx.types = heads, widest, [one.dtype for one in weights]
         return listener, heard.flatten(1)
@@ -106,13 +113,13 @@ class _Transform(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any, x: Tensor, heard: Tensor, eps: tuple[float, float], dropout: float, seeds: tuple[int, int],
-        learns: bool, *weights: Tensor,
+        trainable: bool, *weights: Tensor,
     ) -> Tensor:  # fmt: skip
         w_o, b_o, w_1, b_1, w_2, b_2 = _cast([*weights[:2], *weights[4:8]], [x.dtype] * 6)
         norm_1, bias_1, norm_2, bias_2 = *weights[2:4], *weights[8:]
         first = F.linear(heard, w_o, b_o)
         middle, first_stats = add_norm(x, first, norm_1, bias_1, eps[0], dropout, seeds[0])
-        if not learns:
+        if not trainable:
             inner = torch._addmm_activation(b_1, middle, w_1.t(), use_gelu=True)
             return add_norm(middle, F.linear(inner, w_2, b_2), norm_2, bias_2, eps[1], dropout, seeds[1])[0]
         before = F.linear(middle, w_1, b_1)

@@ -130,18 +130,18 @@ def merged(recipe: Any) -> dict[str, Any]:
     Raises:
         OptionError: no such class, or a model that would begin without what its BERT has learned.
     """
-    circles = None if recipe.circles is None else taken(recipe.circles)
+    circles = None if recipe.circles is None else filter_kwargs(recipe.circles)
     if recipe.model is None:
         return {"circles": circles, "model": None}
     # Other options that a model does not take are mistakes, about which it is asked when it is made.
-    model = taken(recipe.model, inspect.signature(class_of("socialgraph.nn.Socialformer")).parameters)
+    model = filter_kwargs(recipe.model, inspect.signature(class_of("socialgraph.nn.Socialformer")).parameters)
     name = str(model["_target_"])
     if not name.endswith(BACKBONE) and hasattr(class_of(name), BACKBONE[1:]):
         raise OptionError(f"_target_={name} is a model whose BERT has read nothing: name {name}{BACKBONE}")
     return {"circles": circles, "model": model}
 
 
-def taken(part: Any, spare: Collection[str] | None = None) -> dict[str, Any]:
+def filter_kwargs(part: Any, spare: Collection[str] | None = None) -> dict[str, Any]:
     """Return the options of a partition or model, without those of the default that its class does not take.
 
     One that it does not take and that another option refers to (``size: ${partition.max_size}``) goes without a word.

@@ -23,7 +23,7 @@ from torch_geometric.data import Data
 from torch_geometric.utils import index_to_mask, scatter
 
 from lab.execute import System
-from lab.levels.runs import drawn
+from lab.levels.runs import built
 from lab.rows import Run
 from lab.task import Task
 from socialgraph.data import Cache, Tokens
@@ -49,7 +49,7 @@ def look(run: Run, system: System, task: Task) -> tuple[Ranking, dict[str, Any]]
     measured: dict[str, dict[str, float]] = {}
     spent: dict[str, float] = {}
     budget = run.config.trainer.token_budget
-    for batch, graph in drawn(builder, pairs, budget, f"evidence, {run.row.label}", spent):
+    for batch, graph in built(builder, pairs, budget, f"evidence, {run.row.label}", spent):
         bounds = torch.tensor([[known[query_id].start, known[query_id].end] for query_id, _, _ in batch])
         for name, values in measures(graph, bounds.to(graph.batch.device)).items():
             measured.setdefault(name, {}).update(zip((q for q, _, _ in batch), values.tolist(), strict=True))

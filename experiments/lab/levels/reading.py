@@ -24,7 +24,7 @@ from torch_geometric.data import Data
 from torch_geometric.utils import cumsum, index_to_mask, scatter
 
 from lab.execute import System, bf16, device
-from lab.levels.runs import drawn, timed
+from lab.levels.runs import built, timed
 from lab.rows import Run
 from lab.task import Task, load_task, sampled
 from socialgraph import ranking
@@ -59,7 +59,7 @@ def read(run: Run, system: System, task: Task) -> tuple[Ranking, dict[str, Any]]
     sequences: dict[str, float] = dict.fromkeys(asked.queries, 0.0)
     spent: dict[str, float] = {}
     with torch.inference_mode():
-        for batch, graph in drawn(builder, pairs, config.trainer.token_budget, f"reading, {run.row.label}", spent):
+        for batch, graph in built(builder, pairs, config.trainer.token_budget, f"reading, {run.row.label}", spent):
             document = circle_document(graph).cpu()
             for name, scored in readers.items():
                 with timed(spent, name):

@@ -131,7 +131,7 @@ def depends_on(one: DictConfig, level: str) -> dict[str, Any]:
 # --- graphs with their circles ----------------------------------------------------------------------------------------
 
 
-def drawn(
+def built(
     builder: GraphBuilder, pairs: Sequence[Pair], token_budget: int, title: str, spent: dict[str, float]
 ) -> Iterator[tuple[list[Pair], Batch]]:
     """Yield all pairs and their graphs, the longest documents first, as many at once as the word pieces allow.
