@@ -51,7 +51,7 @@ def test_figure4(tales, tmp_path, run):
     assert numbers["word_pieces"] == 40
     assert numbers["document"] in ("heron", "badger")  # the otter's tale is too short
     assert numbers["query_id"] == f"q-{numbers['document']}"
-    assert "sparsity=0.9)" in numbers["edges"]
+    assert "sparsity=0.9," in numbers["edges"]
     run("figure4", *tales, "~edges.patterns.dynamic_centrality", "query='a $fish'", "document=otter")
     assert drawn(tmp_path, "figure4")["document"] == "otter"
 

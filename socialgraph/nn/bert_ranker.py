@@ -11,7 +11,7 @@ from torch.utils.checkpoint import checkpoint
 from torch_geometric.data import Data
 
 from socialgraph.backbone import load_bert, load_cross_encoder, special_tokens
-from socialgraph.errors import check_choice
+from socialgraph.errors import OptionError, check_choice
 from socialgraph.nn.attention import SEGMENT_BACKENDS
 from socialgraph.nn.bert_conv import BertConv, BertEmbedding, draw_linear
 from socialgraph.nn.bert_weights import bert_options, copy_bert, copy_classifier, copy_score, is_cross_encoder
@@ -174,14 +174,23 @@ class BertRanker(HubRanker):
         return function(*inputs)
 
     def gradient_checkpointing_enable(
-        self, gradient_checkpointing_kwargs: dict[str, Any] | None = None, every_n_layers: int = 1
+        self,
+        gradient_checkpointing_kwargs: dict[str, Any] | None = None,
+        every_n_layers: int = 1,
+        offload: bool = False,
     ) -> None:
         """Recompute layers in the backward pass: less memory, more time. The trainer calls this.
 
         Args:
             gradient_checkpointing_kwargs: arguments of ``torch.utils.checkpoint.checkpoint``.
             every_n_layers: recompute only every n-th layer.
+            offload: not offered.
+
+        Raises:
+            OptionError: offload is asked for.
         """
+        if offload:
+            raise OptionError("gradient checkpointing with offload is not offered")
         self.checkpointed = range(0, len(self.layers), every_n_layers)
         self.checkpoint_options = {"use_reentrant": False, **(gradient_checkpointing_kwargs or {})}
 
