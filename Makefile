@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
 
-run: $(VENV)/.run ## rank the documentation of Python with six systems, nothing trained
+run: $(VENV)/.run ## rank the documentation of Python with six systems, nothing trained (ten minutes on two busy cores)
 	$(BIN)/python experiments/run.py
 
 # one thread for each worker: several workers on the same cores would wait for each other
