@@ -21,7 +21,7 @@ def main(config: DictConfig) -> None:
     from lab.reader.publish import publish, save_as_bert
     from lab.reader.shards import Shard
     from lab.reader.training import Lessons, lessons_of, log, train
-    from lab.task import made
+    from lab.task import instantiate_as
     from tqdm import tqdm
 
     from socialgraph.data import Collection
@@ -33,7 +33,7 @@ def main(config: DictConfig) -> None:
     make_tests(config.tests, folder / "tests")
     make_shards(config.sources, config.tests, folder / "shards")
     for name, spec in config.collections.items():
-        collection = made(spec, f"collections.{name}", Collection)
+        collection = instantiate_as(spec, f"collections.{name}", Collection)
         shards_of_collection(name, collection, Path(config.data_root) / name, folder / "shards")
     encoder = SentenceEncoder.from_backbone("minilm").eval().to(device)
     lessons = []
