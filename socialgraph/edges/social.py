@@ -178,10 +178,7 @@ def scale(affinity: Affinity, target: Tensor) -> Tensor:
     """
     totals = affinity.totals()
     factor = torch.where(totals > 0, target / totals, 0.0 * totals)
-    found = factor * affinity.highest() <= 1.0  # there nothing is clipped, and the sum is a number
-    if bool(found.all()):
-        return factor
-    search = ~found
+    search = ~(factor * affinity.highest() <= 1.0)  # elsewhere nothing is clipped, and the sum is a number
     for _ in range(64):
         if not bool(search.any()):
             break

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
@@ -34,16 +32,11 @@ class StaticDistance(Pattern):
 
     def kernel(self, width: int, device: torch.device) -> Tensor:
         """Return the law at distances 0 ... width - 1."""
-        return _law(float(self.p), width, device)
+        distance = torch.arange(width, dtype=torch.float64, device=device)
+        # A GPU takes the product with 1 / p for a division by a number that is no tensor of its own.
+        return 1.0 / torch.square(1.0 + distance / torch.full_like(distance[:1], float(self.p)))
 
     def forward(self, graph: Data) -> Affinity:
         """Return the law for all pairs of every document of ``graph``."""
         batch, ptr = documents(graph)
         return LowRank(batch, ptr, kernel=self.kernel(longest(ptr), ptr.device))
-
-
-@lru_cache(maxsize=16)  # batches of long documents have the same length, and on a GPU each small operation counts
-def _law(p: float, width: int, device: torch.device) -> Tensor:
-    distance = torch.arange(width, dtype=torch.float64, device=device)
-    # A GPU takes the product with 1 / p for a division by a number that is no tensor of its own.
-    return 1.0 / torch.square(1.0 + distance / torch.full_like(distance[:1], p))
